@@ -14,7 +14,7 @@ from shardy_py.plugins import Dialect, Registry
 
 def test_no_module_holds_a_registry() -> None:
     """No module of the core keeps a registry, a plugin manager, a dialect or a program."""
-    found, seen = [], 0
+    actual, seen = [], 0
     for info in pkgutil.walk_packages(shardy_py.__path__, "shardy_py."):
         try:
             module = importlib.import_module(info.name)
@@ -22,6 +22,6 @@ def test_no_module_holds_a_registry() -> None:
             continue
         seen += 1
         state = (Registry, pluggy.PluginManager, Dialect, Program)
-        found += [f"{info.name}.{name}" for name, value in vars(module).items() if isinstance(value, state)]
+        actual += [f"{info.name}.{name}" for name, value in vars(module).items() if isinstance(value, state)]
     assert seen > 20
-    assert found == []
+    assert actual == []

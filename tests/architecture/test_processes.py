@@ -47,8 +47,8 @@ def _is_start(name: str) -> bool:
 def test_no_other_room_starts_processes() -> None:
     """A process that is started elsewhere has no time limit, or the current folder on its path."""
     files = [file for package in PACKAGES for file in package.rglob("*.py") if not file.is_relative_to(ROOM)]
-    found = {str(file.relative_to(ROOT)): list(starts_of(file.read_text())) for file in files}
-    assert {name: starts for name, starts in found.items() if starts} == {}
+    actual = {str(file.relative_to(ROOT)): list(starts_of(file.read_text())) for file in files}
+    assert {name: starts for name, starts in actual.items() if starts} == {}
 
 
 @pytest.mark.parametrize(

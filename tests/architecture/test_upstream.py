@@ -16,21 +16,21 @@ ROW = re.compile(r"\| `(?P<file>[\w/]+\.py)` \| (?P<names>`[^|]+`) \| `(?P<commi
 
 def mirrored_names(path: Path) -> set[str]:
     """Return the names of upstream in the paragraphs of a file's docstrings that begin with "Mirrors"."""
-    found: set[str] = set()
+    collected: set[str] = set()
     text = path.read_text()
     for node in ast.walk(ast.parse(text)) if "Mirrors " in text else ():
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
                 if paragraph.startswith("Mirrors "):
-                    found.update(MIRRORED.findall(paragraph))
-    return found
+                    collected.update(MIRRORED.findall(paragraph))
+    return collected
 
 
 def rows_of_docstrings() -> dict[str, list[str]]:
     """Return file to the sorted names of upstream, for all files that mirror something."""
     paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-    found = {path.relative_to(ROOT).as_posix(): sorted(mirrored_names(path)) for path in paths}
-    return {file: names for file, names in found.items() if names}
+    actual = {path.relative_to(ROOT).as_posix(): sorted(mirrored_names(path)) for path in paths}
+    return {file: names for file, names in actual.items() if names}
 
 
 def rows_of_page() -> dict[str, list[str]]:

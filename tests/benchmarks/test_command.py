@@ -79,9 +79,9 @@ def test_short_programs_run_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless one says how often, a program that takes little time is measured again and again, up to a limit."""
     monkeypatch.setattr("benchmarks.measure.MANY", 4)
     program = Program("tiny", lambda: distinct_program(2 * OPS_PER_BLOCK))
-    found = measure(program, evolve(QUICK, seconds=3600.0))
-    assert isinstance(found, Measurement)
-    assert len(found.ours) == len(found.reference) == 4
+    actual = measure(program, evolve(QUICK, seconds=3600.0))
+    assert isinstance(actual, Measurement)
+    assert len(actual.ours) == len(actual.reference) == 4
 
 
 @pytest.mark.slow
@@ -118,8 +118,8 @@ def _measurement(name: str, seconds: float, *, ops: int = 1000, is_file: bool = 
 
 
 def _verdict(items: list[Measurement], what: str, starts: Starts | None = None) -> tuple[str, float | None]:
-    [found] = [target for target in targets(items, starts) if what in target.what]
-    return found.verdict, found.measured
+    [actual] = [target for target in targets(items, starts) if what in target.what]
+    return actual.verdict, actual.measured
 
 
 def test_targets_take_the_right_programs() -> None:

@@ -53,7 +53,7 @@ class _Offset:
     def moved(self, item: Any, by: int) -> Any:
         """Return a number of a row, or a list of them, in a copy."""
         if isinstance(item, list):
-            return [self.moved(one, by) for one in item]
+            return [self.moved(entry, by) for entry in item]
         return item + by if by and isinstance(item, int) and item >= 0 else item
 
     def table(self, columns: dict[str, list[Any]], tables: dict[str, str]) -> dict[str, list[Any]]:

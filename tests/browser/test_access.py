@@ -124,8 +124,8 @@ def test_axe_finds_nothing_serious(open_page, page, dark, width, height):
     tab = open_page(page, width=width, height=height, dark=dark)
     tab.get_by_role("searchbox").fill("tanh")
     tab.get_by_role("treeitem").first.click()
-    found = axe.Axe().run(tab).response
-    assert len(found["passes"]) > 10
-    unsure = [one for one in found["incomplete"] if one["id"] != "color-contrast"]
-    serious = [one for one in (*found["violations"], *unsure) if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in serious] == []
+    actual = axe.Axe().run(tab).response
+    assert len(actual["passes"]) > 10
+    unsure = [item for item in actual["incomplete"] if item["id"] != "color-contrast"]
+    serious = [item for item in (*actual["violations"], *unsure) if item["impact"] in ("serious", "critical")]
+    assert [(item["id"], [node["html"][:120] for node in item["nodes"]]) for item in serious] == []

@@ -123,8 +123,8 @@ def test_transfers_are_badges_and_thick_edges(open_page, expect, two_layers):
     """The all-reduce stands at the product that makes its tensor, and its edge is the thickest."""
     tab = open_page(two_layers)
     expect(tab.locator("shardy-graph .badge")).to_have_text(["all-reduce"])
-    widths = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge").all()]
-    moving = [float(one.get_attribute("stroke-width")) for one in tab.locator("shardy-graph .edge.moves").all()]
+    widths = [float(item.get_attribute("stroke-width")) for item in tab.locator("shardy-graph .edge").all()]
+    moving = [float(item.get_attribute("stroke-width")) for item in tab.locator("shardy-graph .edge.moves").all()]
     assert len(moving) == 1
     assert moving[0] == max(widths) > min(widths)
 
@@ -161,18 +161,18 @@ def test_details_have_rule_bytes_and_transfers(open_page, expect, two_layers):
 def test_details_say_what_was_refused_and_why(open_page, expect):
     """Where two tensors want an axis, the loser, the op and the reason are named."""
     tab = open_page(_page(RIVALS))
-    found = []
+    collected = []
     for name in ("%0", "%1", "%2", "%arg0", "%arg1"):
         _choose(tab, name)
         expect(tab.locator("shardy-details h2")).to_contain_text(name)
-        found += tab.locator("ul.refusals li").all_inner_texts()
-    assert any("refused at stablehlo" in text and '"model"' in text for text in found)
+        collected += tab.locator("ul.refusals li").all_inner_texts()
+    assert any("refused at stablehlo" in text and '"model"' in text for text in collected)
 
 
 def test_proposals_have_a_price(open_page):
     """The details of the program list the proposals that send less, with bytes before and after."""
     page = _page(RIVALS)
-    useful = [one["text"] for one in page.data["proposals"] if one["useful"]]
+    useful = [item["text"] for item in page.data["proposals"] if item["useful"]]
     tab = open_page(page)
     texts = tab.locator("ul.proposals li").all_inner_texts()
     assert [text.partition("\n")[0] for text in texts] == useful[:6]

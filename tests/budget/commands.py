@@ -38,39 +38,39 @@ def explain(text: str) -> None:
 def cost(text: str) -> None:
     """Do what ``shardy cost`` does."""
     session = sdy.Session.open(text, keep_names=True)
-    found = name_transfers(session, session.evaluate(None, None, partitioner="xla"))
-    print_cost(found, file=io.StringIO())
-    assert cost_json(found, transfers=True, ops=True)
+    evaluation = name_transfers(session, session.evaluate(None, None, partitioner="xla"))
+    print_cost(evaluation, file=io.StringIO())
+    assert cost_json(evaluation, transfers=True, ops=True)
 
 
 def local(text: str) -> None:
     """Do what ``shardy local`` does."""
-    found = sdy.propagate(text, local=True).local()
-    print_local(found, file=io.StringIO())
-    assert found.text
-    assert local_json(found)
+    actual = sdy.propagate(text, local=True).local()
+    print_local(actual, file=io.StringIO())
+    assert actual.text
+    assert local_json(actual)
 
 
 def compare(text: str) -> None:
     """Do what ``shardy compare`` does."""
-    found = sdy.compare_schedules(text, ["default", "flat"], random=1)
-    print_comparison(found, file=io.StringIO())
-    assert comparison_json(found)
+    comparison = sdy.compare_schedules(text, ["default", "flat"], random=1)
+    print_comparison(comparison, file=io.StringIO())
+    assert comparison_json(comparison)
 
 
 def diff(text: str) -> None:
     """Do what ``shardy diff`` does."""
     session = sdy.Session.open(text, keep_names=True)
-    found = diff_schedules(session, *choose_schedules(session, ["default", "flat"]))
-    assert format_diff(found)
-    assert diff_json(found)
+    actual = diff_schedules(session, *choose_schedules(session, ["default", "flat"]))
+    assert format_diff(actual)
+    assert diff_json(actual)
 
 
 def advise(text: str) -> None:
     """Do what ``shardy advise`` does, for a few trials."""
-    found = sdy.advise(text, trials=3)
-    print_advice(found, file=io.StringIO())
-    assert advice_json(found)
+    advice = sdy.advise(text, trials=3)
+    print_advice(advice, file=io.StringIO())
+    assert advice_json(advice)
 
 
 def explore(text: str) -> None:

@@ -85,8 +85,8 @@ def users(n: int) -> str:
 def equal_operands(n: int) -> str:
     """Return an op with the same operand many times."""
     type_ = f"tensor<{8 * n}xf32>"
-    given, types = ", ".join(["%a"] * n), ", ".join([VECTOR] * n)
-    body = f"%0 = stablehlo.concatenate {given}, dim = 0 : ({types}) -> {type_}"
+    inputs, types = ", ".join(["%a"] * n), ", ".join([VECTOR] * n)
+    body = f"%0 = stablehlo.concatenate {inputs}, dim = 0 : ({types}) -> {type_}"
     return module([argument("a", VECTOR, '{"x"}')], body, ["%0"], [type_])
 
 
@@ -94,8 +94,8 @@ def equal_operands(n: int) -> str:
 def operands_with_refusals(n: int) -> str:
     """Return an op whose operands are sharded along an axis that its result has elsewhere."""
     type_ = f"tensor<{8 * n}x8xf32>"
-    given, types = ", ".join(names(n)), ", ".join([T] * n)
-    body = f"%r = stablehlo.concatenate {given}, dim = 0 : ({types}) -> {type_}\n%0 = stablehlo.negate %r : {type_}"
+    inputs, types = ", ".join(names(n)), ", ".join([T] * n)
+    body = f"%r = stablehlo.concatenate {inputs}, dim = 0 : ({types}) -> {type_}\n%0 = stablehlo.negate %r : {type_}"
     arguments = [argument(f"a{i}", dims='{"y"}, {"x"}') for i in range(n)]
     return module(arguments, body, ["%0"], [type_])
 
@@ -103,9 +103,9 @@ def operands_with_refusals(n: int) -> str:
 @grows
 def results(n: int) -> str:
     """Return an op with many results, and as many operands."""
-    given, types, scalars = ", ".join(names(n)), ", ".join([T] * n), names(2 * n, "%c{}: tensor<f32>")
+    inputs, types, scalars = ", ".join(names(n)), ", ".join([T] * n), names(2 * n, "%c{}: tensor<f32>")
     body = (
-        f'%0:{n} = "stablehlo.sort"({given}) ({{\n^bb0({", ".join(scalars)}):\n'
+        f'%0:{n} = "stablehlo.sort"({inputs}) ({{\n^bb0({", ".join(scalars)}):\n'
         "%p = stablehlo.compare LT, %c0, %c1 : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
         "stablehlo.return %p : tensor<i1>\n"
         f"}}) {{dimension = 0 : i64, is_stable = true}} : ({types}) -> ({types})"
@@ -228,8 +228,8 @@ def user_priorities(n: int) -> str:
 def disagreeing_operands(n: int) -> str:
     """Return an op whose operands are sharded in different ways along the same factors."""
     type_ = f"tensor<{8 * n}x8xf32>"
-    given, types = ", ".join(names(n)), ", ".join([T] * n)
-    body = f"%0 = stablehlo.concatenate {given}, dim = 0 : ({types}) -> {type_}"
+    inputs, types = ", ".join(names(n)), ", ".join([T] * n)
+    body = f"%0 = stablehlo.concatenate {inputs}, dim = 0 : ({types}) -> {type_}"
     arguments = [argument(f"a{i}", dims=('{}, {"x"}', '{}, {"y"}', "{}, {}")[i % 3]) for i in range(n)]
     return module(arguments, body, ["%0"], [type_])
 

@@ -15,8 +15,8 @@ from tests.budget.test_linear_work import MOST, exponent_of
 def emit_llvm(operands: int) -> None:
     """Do what ``shardy emit --target llvm`` does for a concatenate."""
     type_ = f"tensor<{8 * operands}xf32>"
-    given, types = ", ".join(names(operands)), ", ".join([VECTOR] * operands)
-    body = f"%0 = stablehlo.concatenate {given}, dim = 0 : ({types}) -> {type_}"
+    operand_names, types = ", ".join(names(operands)), ", ".join([VECTOR] * operands)
+    body = f"%0 = stablehlo.concatenate {operand_names}, dim = 0 : ({types}) -> {type_}"
     text = module([f"{name}: {VECTOR}" for name in names(operands)], body, ["%0"], [type_])
     assert emit(read_fusion(text)).llvm
 

@@ -59,8 +59,8 @@ def llama_loss(weights: dict[str, Any], tokens: Any, constrain: Callable[[Any], 
     x = x + _attention(weights, _norm(x, weights["norm1"]))
     y = _norm(x, weights["norm2"])
     x = x + (jax.nn.silu(y @ weights["gate"]) * (y @ weights["up"])) @ weights["down"]
-    found = jax.nn.log_softmax(x @ weights["head"])
-    return -jnp.mean(jnp.take_along_axis(found, tokens[..., None], axis=-1))
+    actual = jax.nn.log_softmax(x @ weights["head"])
+    return -jnp.mean(jnp.take_along_axis(actual, tokens[..., None], axis=-1))
 
 
 def mixture_loss(weights: dict[str, Any], x: Any, constrain: Callable[[Any], Any]) -> Any:
@@ -92,8 +92,8 @@ def _step(loss: Callable[..., Any], parts: Parts, data: Any, constraint: P | Non
     def constrain(x: Any) -> Any:
         return x if constraint is None else lax.with_sharding_constraint(x, NamedSharding(MESH, constraint))
 
-    def step(weights: dict[str, Any], given: Any) -> dict[str, Any]:
-        gradients = jax.grad(loss)(weights, given, constrain)
+    def step(weights: dict[str, Any], inputs: Any) -> dict[str, Any]:
+        gradients = jax.grad(loss)(weights, inputs, constrain)
         return jax.tree.map(lambda weight, gradient: weight - 0.01 * gradient, weights, gradients)
 
     weights = {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, _) in parts.items()}

@@ -154,8 +154,8 @@ class CollectiveProgram:
 
 
 def _gather(program: CollectiveProgram, source: Tensor) -> None:
-    kept, gathered = program.suffixes(source)
-    result = program.add(f"sdy.all_gather {_lists(gathered)}", source, kept, source.unreduced)
+    remaining, gathered = program.suffixes(source)
+    result = program.add(f"sdy.all_gather {_lists(gathered)}", source, remaining, source.unreduced)
     if program.rng.random() < 0.5:
         program.add(f"sdy.all_slice {_lists(gathered)}", result, source.dims, source.unreduced)
 
@@ -208,12 +208,12 @@ def _unreduce(program: CollectiveProgram, source: Tensor) -> None:
 
 
 def _unreduce_sharded(program: CollectiveProgram, source: Tensor) -> None:
-    kept, moved = program.suffixes(source)
+    remaining, moved = program.suffixes(source)
     axes = [axis for dim in moved for axis in dim]
     if axes:
         unreduced = [*source.unreduced, *axes]
-        result = program.add(f"sdy.sharded_to_unreduced {_lists(moved)}", source, kept, unreduced)
-        program.add(f"sdy.all_reduce {_list(axes)}", result, kept, source.unreduced)
+        result = program.add(f"sdy.sharded_to_unreduced {_lists(moved)}", source, remaining, unreduced)
+        program.add(f"sdy.all_reduce {_list(axes)}", result, remaining, source.unreduced)
 
 
 STEPS: Sequence[Callable[[CollectiveProgram, Tensor], None]] = (

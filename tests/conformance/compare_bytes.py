@@ -31,9 +31,11 @@ def compare(path: str) -> tuple[float, float]:
     options.num_replicas = build.num_replicas = len(devices)
     ids = numpy.array([[device.id] for device in devices], numpy.int32)
     options.device_assignment = build.device_assignment = xla_client.DeviceAssignment.create(ids)
-    own = devices[0].client.compile_and_load(as_replicas(local.module), xla_client.DeviceList(tuple(devices)), options)
+    local_executable = devices[0].client.compile_and_load(
+        as_replicas(local.module), xla_client.DeviceList(tuple(devices)), options
+    )
     xla = sdy.propagate(text).to_jax(partitioner="xla", warnings=[]).executable
-    return moved_bytes(own.get_hlo_text()), moved_bytes(xla.get_hlo_text())
+    return moved_bytes(local_executable.get_hlo_text()), moved_bytes(xla.get_hlo_text())
 
 
 def main() -> None:
@@ -41,11 +43,11 @@ def main() -> None:
     use_devices(16)
     for line in sys.stdin:
         try:
-            found = compare(line.strip())
+            actual = compare(line.strip())
         except Exception as error:
             print(error, file=sys.stderr)
-            found = None
-        print(json.dumps(found), flush=True)
+            actual = None
+        print(json.dumps(actual), flush=True)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def main() -> None:
     registry = Registry.from_entry_points()
     sharded_module = parse_module(run(text, "sdy-propagation-pipeline"))
     sharded = to_jax(sharded_module, semantics=registry)
-    whole = to_jax(parse_module(on_one_device(text)), semantics=registry)
+    unsharded = to_jax(parse_module(on_one_device(text)), semantics=registry)
     random = np.random.default_rng(0)
     arguments = []
     for value in import_module(sharded_module).functions["main"].regions[0].block.arguments:
@@ -46,10 +46,10 @@ def main() -> None:
         else:
             arguments.append(random.integers(0, 100, value.shape).astype(np.int32))
     differences = [
-        float(np.max(np.abs(np.asarray(one, np.float64) - np.asarray(other, np.float64))))
-        for one, other in zip(sharded(*arguments), whole(*arguments), strict=True)
+        float(np.max(np.abs(np.asarray(left, np.float64) - np.asarray(right, np.float64))))
+        for left, right in zip(sharded(*arguments), unsharded(*arguments), strict=True)
     ]
-    devices = sorted({len(one.device_set) for one in sharded.in_shardings})
+    devices = sorted({len(left.device_set) for left in sharded.in_shardings})
     print(json.dumps({"results": len(differences), "largest": max(differences), "devices": devices}))
 
 

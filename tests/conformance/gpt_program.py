@@ -58,11 +58,11 @@ def _attention(weights: Mapping[str, Any], x: Any) -> Any:
 def _loss(weights: Mapping[str, Any], tokens: Any, labels: Any) -> Any:
     x = weights["embed"][tokens]
     for layer in range(LAYERS):
-        own = weights[f"layer{layer}"]
-        x = x + _attention(own, _norm(x))
-        x = x + jax.nn.gelu(_norm(x) @ own["up"]) @ own["down"]
-    found = jax.nn.log_softmax(x @ weights["head"])
-    return -jnp.mean(jnp.take_along_axis(found, labels[..., None], axis=-1))
+        layer_weights = weights[f"layer{layer}"]
+        x = x + _attention(layer_weights, _norm(x))
+        x = x + jax.nn.gelu(_norm(x) @ layer_weights["up"]) @ layer_weights["down"]
+    actual = jax.nn.log_softmax(x @ weights["head"])
+    return -jnp.mean(jnp.take_along_axis(actual, labels[..., None], axis=-1))
 
 
 def gpt(weights: Mapping[str, P] | None = None, batch: P | None = None) -> str:

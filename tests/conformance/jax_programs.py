@@ -104,8 +104,8 @@ def while_with_invariants() -> JaxProgram:
 
     def run(x: Any, w: Any, b: Any) -> Any:
         def body(state: Any) -> Any:
-            i, y, kept, other = state
-            return i + 1, jnp.tanh(y @ kept + b) + other.sum(), kept, other
+            i, y, carried, other = state
+            return i + 1, jnp.tanh(y @ carried + b) + other.sum(), carried, other
 
         return lax.while_loop(lambda state: (state[0] < 4) & (state[1].sum() < 1e6), body, (0, x, w, b))
 

@@ -306,8 +306,8 @@ def rope(x):
     half = x.shape[-1] // 2
     angle = jnp.arange(x.shape[1])[:, None] * 1e4 ** (-jnp.arange(half) / half)
     sin, cos = jnp.sin(angle)[:, None], jnp.cos(angle)[:, None]
-    one, other = jnp.split(x, 2, -1)
-    return jnp.concatenate([one * cos - other * sin, other * cos + one * sin], -1)
+    left, right = jnp.split(x, 2, -1)
+    return jnp.concatenate([left * cos - right * sin, right * cos + left * sin], -1)
 
 
 def decoder_layer(x, p):
@@ -677,8 +677,8 @@ def sampler_nucleus(key, logits):
     """Tokens from the most probable ones."""
     ordered = jnp.sort(jax.nn.softmax(logits))[:, ::-1]
     cutoff = jnp.take_along_axis(ordered, jnp.sum(jnp.cumsum(ordered, -1) < 0.9, -1, keepdims=True), -1)
-    kept = jnp.where(jax.nn.softmax(logits) >= cutoff, logits, -jnp.inf)
-    return jax.random.categorical(jax.random.wrap_key_data(key), kept)
+    top_logits = jnp.where(jax.nn.softmax(logits) >= cutoff, logits, -jnp.inf)
+    return jax.random.categorical(jax.random.wrap_key_data(key), top_logits)
 
 
 @program(shape(8, 4, by=P("data")), shape(8, 4, 32, by=P("data", None, "model")))

@@ -90,15 +90,15 @@ def main() -> None:
     for name, (function, arguments, specs) in PROGRAMS.items():
         shardings = jax.tree.map(lambda spec: NamedSharding(MESH, spec), specs, is_leaf=lambda x: isinstance(x, P))
         lowered = jax.jit(function, in_shardings=shardings).lower(*arguments)
-        found = lowered.compile().memory_analysis()
+        actual = lowered.compile().memory_analysis()
         cost = Session.open(lowered).evaluate(machine="cpu-8", partitioner="xla").cost
         line = {
             "program": name,
-            "arguments": [cost.argument_bytes.value, found.argument_size_in_bytes],
-            "results": [cost.result_bytes.value, found.output_size_in_bytes],
+            "arguments": [cost.argument_bytes.value, actual.argument_size_in_bytes],
+            "results": [cost.result_bytes.value, actual.output_size_in_bytes],
             "peak": [
                 cost.peak_bytes.value,
-                found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes,
+                actual.argument_size_in_bytes + actual.output_size_in_bytes + actual.temp_size_in_bytes,
             ],
             "num_results": len(jax.tree.leaves(lowered.out_info)),
         }

@@ -41,8 +41,8 @@ def _combine(program: Program, op: Op, result: Value, initial: Value, name: str)
     """Put the combination of a result with a scalar in the place of the result."""
     dims = {"broadcast_dimensions": RawAttribute("array<i64>")}
     spread = Op(program, "stablehlo.broadcast_in_dim", [initial], [result.type], dims)
-    made = Op(program, name, [result, spread.result], [result.type])
-    result.replace_all_uses_with(made.result, except_op=made)
+    combined = Op(program, name, [result, spread.result], [result.type])
+    result.replace_all_uses_with(combined.result, except_op=combined)
     assert op.parent is not None
-    op.parent.insert_after(op, made)
-    op.parent.insert_before(made, spread)
+    op.parent.insert_after(op, combined)
+    op.parent.insert_before(combined, spread)

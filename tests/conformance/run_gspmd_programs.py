@@ -41,13 +41,13 @@ def _difference(name: str) -> float | str:
         return str(error).split("\n", 1)[0]
     placed = [jax.device_put(value, sharding) for value, sharding in zip(inputs, run.in_shardings, strict=True)]
     shards = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
-    found = [
+    collected = [
         numpy.asarray(jax.make_array_from_single_device_arrays(value.shape, sharding, parts))
         for value, sharding, parts in zip(attributes, run.out_shardings, shards, strict=True)
     ]
     return max(
-        float(numpy.max(numpy.abs(one.astype("float64") - other.astype("float64"))))
-        for one, other in zip(found, expected, strict=True)
+        float(numpy.max(numpy.abs(left.astype("float64") - right.astype("float64"))))
+        for left, right in zip(collected, expected, strict=True)
     )
 
 

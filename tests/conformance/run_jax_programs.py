@@ -47,11 +47,11 @@ def check(program: JaxProgram, *, inline: bool = False) -> float:
         **more,
     )
     run = sdy.propagate(jitted.lower(*program.arguments)).to_jax()
-    found = jax.tree.leaves(run(*jax.tree.leaves(program.arguments)))
-    wanted = jax.tree.leaves(jax.jit(program.function)(*program.arguments))
-    assert len(found) == len(wanted)
-    assert [array.dtype for array in found] == [array.dtype for array in wanted]
-    return max(difference(one, other) for one, other in zip(found, wanted, strict=True))
+    actual = jax.tree.leaves(run(*jax.tree.leaves(program.arguments)))
+    expected = jax.tree.leaves(jax.jit(program.function)(*program.arguments))
+    assert len(actual) == len(expected)
+    assert [array.dtype for array in actual] == [array.dtype for array in expected]
+    return max(difference(left, right) for left, right in zip(actual, expected, strict=True))
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ def main() -> None:
         function, arguments, options = PROGRAMS[name]
         ours = sdy.jit(function, **options, **THROUGH_XLA).lower(*arguments).compile()
         theirs = jax.jit(function, **options).lower(*arguments).compile().runtime_executable()
-        here, jit = (counted(collectives_of(one, count)) for one in (ours.executable, theirs))
+        here, jit = (counted(collectives_of(item, count)) for item in (ours.executable, theirs))
         line = {"program": name, "runs": sum(jit.values()), "difference": "" if here == jit else f"{here} {jit}"}
         print(json.dumps(line), flush=True)
 

@@ -96,8 +96,8 @@ def _random_array(shape: Sequence[int], dtype: Any, rng: np.random.Generator, *,
         return rng.integers(0, 2, shape).astype(dtype)
     if "int" in dtype.name:
         least = 0 if dtype.kind == "u" else -4
-        found = np.arange(np.prod(shape, dtype=int)) if differ else rng.integers(least, 40, shape)
-        return found.reshape(shape).astype(dtype)
+        actual = np.arange(np.prod(shape, dtype=int)) if differ else rng.integers(least, 40, shape)
+        return actual.reshape(shape).astype(dtype)
     numbers = rng.normal(0, 1.5, shape)
     if dtype.kind == "c":
         numbers = numbers + 1j * rng.normal(0, 1.5, shape)
@@ -128,40 +128,40 @@ def on_gpu(kernel: Kernel, arrays: Sequence[Any]) -> tuple[list[Any], float]:
     loaded = DeviceKernel(kernel["ptx"], kernel["kernel"], launch, kernel["slices"])
     inputs = [array.transpose(order) for array, (_, _, order) in zip(arrays, kernel["parameters"], strict=True)]
     outputs = [([shape[number] for number in order], numpy_dtype(type_)) for shape, type_, order in kernel["results"]]
-    found = zip(loaded.run(inputs, outputs), kernel["results"], strict=True)
-    results = [array.transpose(np.argsort(order)) for array, (_, _, order) in found]
+    actual = zip(loaded.run(inputs, outputs), kernel["results"], strict=True)
+    results = [array.transpose(np.argsort(order)) for array, (_, _, order) in actual]
     return results, loaded.time(inputs, outputs).seconds
 
 
-def distance(kernel: Kernel, wanted: Sequence[Any], found: Sequence[Any]) -> float:
+def distance(kernel: Kernel, expected: Sequence[Any], actual: Sequence[Any]) -> float:
     """How far results are from XLA's, in units of what is allowed."""
     is_sum = kernel["emitter"] in ("reduction", "scatter") or "reduce" in kernel["text"]
-    return max(_distance(want, got, is_sum=is_sum) for want, got in zip(wanted, found, strict=True))
+    return max(_distance(want, got, is_sum=is_sum) for want, got in zip(expected, actual, strict=True))
 
 
 def _distance(want: Any, got: Any, *, is_sum: bool) -> float:
     if want.dtype.kind == "b" or "int" in want.dtype.name:
         return float("inf") if (want != got).any() else 0.0
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
-    one, other = np.asarray(want).astype(wide), np.asarray(got).astype(wide)
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
-    largest = np.abs(one[np.isfinite(one)]).max(initial=0) if is_sum else 0
+    left, right = np.asarray(want).astype(wide), np.asarray(got).astype(wide)
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    largest = np.abs(left[np.isfinite(left)]).max(initial=0) if is_sum else 0
     with np.errstate(all="ignore"):
-        allowed = (1e-3 + np.abs(one) + OF_LARGEST * largest) * TOLERANCES.get(want.dtype.name, 3e-4)
-        apart = np.where(same, 0, np.abs(one - other) / allowed)
+        allowed = (1e-3 + np.abs(left) + OF_LARGEST * largest) * TOLERANCES.get(want.dtype.name, 3e-4)
+        apart = np.where(same, 0, np.abs(left - right) / allowed)
     return float("inf") if np.isnan(apart).any() else float(apart.max(initial=0))
 
 
 def measured(kernel: Kernel) -> dict[str, Any]:
     """What became of a kernel on the GPU: how far it is from XLA's, and its time."""
-    found: dict[str, Any] = {key: kernel[key] for key in ("name", "emitter", "blocks", "threads")}
+    collected: dict[str, Any] = {key: kernel[key] for key in ("name", "emitter", "blocks", "threads")}
     arrays = random_arrays(kernel)
     try:
-        results, found["seconds"] = on_gpu(kernel, arrays)
-        found["distance"] = distance(kernel, on_xla(kernel["text"], arrays), results)
+        results, collected["seconds"] = on_gpu(kernel, arrays)
+        collected["distance"] = distance(kernel, on_xla(kernel["text"], arrays), results)
     except Exception as error:  # a kernel that fails is a line of the report
-        found["error"] = f"{type(error).__name__}: {error}"[:400]
-    return found
+        collected["error"] = f"{type(error).__name__}: {error}"[:400]
+    return collected
 
 
 def run_all(source: Path, target: Path) -> None:
@@ -179,10 +179,10 @@ def table(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         by_emitter[result["emitter"]].append(result)
     yield "| emitter | kernels | XLA's results | time in us: median | longest |"
     yield "|---|---|---|---|---|"
-    for emitter, found in sorted(by_emitter.items()):
-        right = sum(result.get("distance", float("inf")) <= 1 for result in found)
-        times = [result["seconds"] * 1e6 for result in found if "seconds" in result] or [float("nan")]
-        yield f"| {emitter} | {len(found)} | {right} | {median(times):.1f} | {max(times):.1f} |"
+    for emitter, actual in sorted(by_emitter.items()):
+        right = sum(result.get("distance", float("inf")) <= 1 for result in actual)
+        times = [result["seconds"] * 1e6 for result in actual if "seconds" in result] or [float("nan")]
+        yield f"| {emitter} | {len(actual)} | {right} | {median(times):.1f} | {max(times):.1f} |"
 
 
 def main() -> int:

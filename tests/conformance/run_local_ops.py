@@ -40,13 +40,13 @@ RUNS = ((EVEN, None), (UNEVEN, float("nan")), (UNEVEN, 77.0))
 def check(case: Case) -> dict[str, Any]:
     """Return what became of an op under all shardings."""
     registry = Registry.from_entry_points().with_options(RuleOptions(extended=True))
-    whole = program(case, None, "", [])
+    unsharded_text = program(case, None, "", [])
     arrays = known_numbers(case, np.random.default_rng(0))
     try:
-        wanted = [parts[0] for parts in run(whole.encode(), 1, [array[None] for array in arrays])]
+        expected = [parts[0] for parts in run(unsharded_text.encode(), 1, [array[None] for array in arrays])]
     except Exception as error:
         return {"status": "no reference", "reason": str(error).splitlines()[0][:200]}
-    op = next(op for op in import_module(parse_module(whole)).walk() if op.name == case.op)
+    op = next(op for op in import_module(parse_module(unsharded_text)).walk() if op.name == case.op)
     rule = registry.get_sharding_rule(op)
     if rule is None:
         return {"status": "no rule"}
@@ -57,35 +57,37 @@ def check(case: Case) -> dict[str, Any]:
         for mesh, padding in RUNS:
             text = program(case, rule, mesh, ways)
             copies = arrays * max(1, len(ways))
-            found, count = _run_local(text, copies, padding, registry.with_options(options))
+            actual, count = _run_local(text, copies, padding, registry.with_options(options))
             gathered += count
-            apart += _apart(case, ways, found, wanted, f"{rule} {mesh} {padding} {options}")
+            apart += _apart(case, ways, actual, expected, f"{rule} {mesh} {padding} {options}")
     return {"status": "differs" if apart else "equal", "ways": len(ways), "gathered": gathered, "apart": apart[:6]}
 
 
 def _run_local(text: str, arrays: Sequence[Any], padding: float | None, registry: Registry) -> tuple[list[Any], int]:
     """Return the results of a program on all devices, and the number of ops that were gathered."""
-    given = import_module(parse_module(text))
+    imported = import_module(parse_module(text))
     pipeline = PropagationPipeline(
         enable_insert_explicit_collectives=True,
         reshard_ops_without_rule=True,
         update_non_divisible_input_output_shardings=False,
     )
-    run_on_attributes(given, pipeline.passes, PassContext(registry))
-    local = make_local_program(write_back(given), registry=registry, options=LocalOptions(), padding=padding)
+    run_on_attributes(imported, pipeline.passes, PassContext(registry))
+    local = make_local_program(write_back(imported), registry=registry, options=LocalOptions(), padding=padding)
     pairs = enumerate(zip(local.arguments, arrays, strict=True))
     shards = [port.split(array, local.device_count, number) for number, (port, array) in pairs]
-    found = run(as_replicas(local.module), local.device_count, shards)
-    joined = [port.join(parts, number) for number, (port, parts) in enumerate(zip(local.results, found, strict=True))]
+    actual = run(as_replicas(local.module), local.device_count, shards)
+    joined = [port.join(parts, number) for number, (port, parts) in enumerate(zip(local.results, actual, strict=True))]
     return joined, sum(item.code == "gathered-op" for item in local.warnings)
 
 
-def _apart(case: Case, ways: Sequence[Axes], found: Sequence[Any], wanted: Sequence[Any], run_name: str) -> list[str]:
+def _apart(
+    case: Case, ways: Sequence[Axes], collected: Sequence[Any], expected: Sequence[Any], run_name: str
+) -> list[str]:
     """Return the results that differ from those of one device, with the way that the op was sharded."""
-    result, count = [], len(wanted)
+    result, count = [], len(expected)
     for number, way in enumerate(ways or [{}]):
-        own = found[number * count : (number + 1) * count]
-        for place, item in enumerate(compare_results(own, wanted, tolerance=case.tolerance)):
+        case_results = collected[number * count : (number + 1) * count]
+        for place, item in enumerate(compare_results(case_results, expected, tolerance=case.tolerance)):
             if not item.is_within:
                 result.append(f"{dict(way)}, result {place}, {run_name}: {item}")
     return result

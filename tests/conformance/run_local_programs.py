@@ -53,17 +53,17 @@ def check(text: str) -> dict[str, Any]:
         for number, (port, array) in enumerate(zip(local.arguments, inputs, strict=True))
     ]
     try:
-        wanted = _whole(text, result, inputs)
+        expected = _whole(text, result, inputs)
     except Exception as error:
         return answer | {"status": "no reference", "reason": str(error).splitlines()[0][:200]}
     # Random numbers of no key differ between runs, and between devices.
     compared = [number for number in range(len(local.results)) if number not in random_results(program)]
     try:
-        found = run(as_replicas(with_plain_reductions(local.text)), local.device_count, shards)
-        joined = [local.results[number].join(found[number], number) for number in compared]
+        actual = run(as_replicas(with_plain_reductions(local.text)), local.device_count, shards)
+        joined = [local.results[number].join(actual[number], number) for number in compared]
     except Exception as error:
         return answer | {"status": "failed", "reason": str(error).splitlines()[0][:300]}
-    deviations = compare_results(joined, [wanted[number] for number in compared])
+    deviations = compare_results(joined, [expected[number] for number in compared])
     if "bf16" in text and not all(item.is_within for item in deviations):
         deviations = _nearer(deviations, compare_results(joined, _wide(text, result, inputs, joined, compared)))
     apart = [f"{number}: {item}" for number, item in zip(compared, deviations, strict=True) if not item.is_within]
@@ -79,11 +79,11 @@ def _whole(text: str, result: sdy.Result, inputs: list[Any]) -> list[Any]:
     return [parts[0] for parts in run(plain, 1, [array[None] for array in inputs])]
 
 
-def _wide(text: str, result: sdy.Result, inputs: list[Any], found: list[Any], compared: list[int]) -> list[Any]:
+def _wide(text: str, result: sdy.Result, inputs: list[Any], collected: list[Any], compared: list[int]) -> list[Any]:
     """Return some results of the program in f32: XLA adds numbers of bf16 one by one, and small ones get lost."""
     arrays = [array.astype(np.float32) if array.dtype.name == "bfloat16" else array for array in inputs]
-    wanted = _whole(text.replace("bf16", "f32"), result, arrays)
-    return [wanted[number].astype(one.dtype) for number, one in zip(compared, found, strict=True)]
+    expected = _whole(text.replace("bf16", "f32"), result, arrays)
+    return [expected[number].astype(item.dtype) for number, item in zip(compared, collected, strict=True)]
 
 
 def _nearer(ones: list[Deviation], others: list[Deviation]) -> list[Deviation]:

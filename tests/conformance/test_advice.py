@@ -37,11 +37,11 @@ def _estimated(text: str) -> float | None:
 def test_one_constraint_halves_the_bytes_that_xla_sends(program, rank, op):
     """The first constraint is at the known place; XLA sends half as much, and JAX's line costs the same."""
     text = program()
-    found = advise(text, machine="cpu-8", minimise="bytes", limit=1, trials=40)
-    first = found.constraints[0].constraint
+    advice = advise(text, machine="cpu-8", minimise="bytes", limit=1, trials=40)
+    first = advice.constraints[0].constraint
     assert (first.place.op, first.place.type.rank) == (f"stablehlo.{op}", rank)
     assert first.jax.endswith('P("data", None, None))')
-    written = write_advised(ProgramInput(text), found.shardings)
+    written = write_advised(ProgramInput(text), advice.shardings)
     assert _sent(written) <= 0.5 * _sent(text)
     assert _estimated(program(P("data", None, None))) == _estimated(written)
 

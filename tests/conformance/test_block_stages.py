@@ -46,7 +46,7 @@ def problems(name: str, fusion: Fusion, choice: Choice) -> list[str]:
 
     module = initial_module(fusion, choice)
     before, known = print_kernel_module(module), run(module, "initial")
-    found: list[str] = []
+    collected: list[str] = []
 
     def check(pass_name: str, module: builtin.ModuleOp) -> None:
         nonlocal before
@@ -56,11 +56,11 @@ def problems(name: str, fusion: Fusion, choice: Choice) -> list[str]:
         most = OF_LARGEST if pass_name in APPROXIMATING else 0
         for want, got in zip(known, results, strict=True):
             if not is_equal(want, got) and (want.dtype.kind in "biu" or relative(want, got) > most):
-                found.append(f"{name} after {pass_name}: other values")
+                collected.append(f"{name} after {pass_name}: other values")
         known[:] = results
 
     kernel.module(check)
-    return found
+    return collected
 
 
 def test_stages_of_large_kernels_compute_the_same() -> None:

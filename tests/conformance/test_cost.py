@@ -57,8 +57,8 @@ def _counted_after(name, pipeline):
         item.run(program, PassContext(registry))
     transfers = estimate(program, find_main(program), registry).transfers
     # Halos of windows are no collectives of the program.
-    found = {item.op_id: item.kind for item in transfers if not item.how.startswith("halo")}
-    return Counter(found.values())
+    actual = {item.op_id: item.kind for item in transfers if not item.how.startswith("halo")}
+    return Counter(actual.values())
 
 
 @pytest.mark.parametrize("name", FAST)

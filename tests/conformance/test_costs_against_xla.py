@@ -92,11 +92,11 @@ class Xla:
         if not answer:
             self.close()
             return None
-        found = json.loads(answer)
-        if found is None:
+        actual = json.loads(answer)
+        if actual is None:
             return None
-        collectives = tuple(XlaCollective(**item) for item in found.pop("collectives"))
-        return XlaFigures(collectives=collectives, **found)
+        collectives = tuple(XlaCollective(**item) for item in actual.pop("collectives"))
+        return XlaFigures(collectives=collectives, **actual)
 
     def close(self) -> None:
         """End the process."""
@@ -109,9 +109,9 @@ class Xla:
 @pytest.fixture
 def xla() -> Iterator[Xla]:
     """XLA in a process of its own."""
-    found = Xla()
-    yield found
-    found.close()
+    actual = Xla()
+    yield actual
+    actual.close()
 
 
 def compare(case: Case, xla: Xla) -> XlaComparison | None:
@@ -128,8 +128,8 @@ def compare(case: Case, xla: Xla) -> XlaComparison | None:
 
 def _machine(devices: int) -> Machine:
     """Return a machine of so many devices of one host."""
-    found = get_machine("cpu-8")
-    return evolve(found, links=(evolve(found.links[0], size=devices),))
+    actual = get_machine("cpu-8")
+    return evolve(actual, links=(evolve(actual.links[0], size=devices),))
 
 
 def seconds(figures: XlaFigures, machine: Machine) -> float:
@@ -145,9 +145,9 @@ def seconds(figures: XlaFigures, machine: Machine) -> float:
 def _accessed(item: XlaCollective) -> float:
     """Return the bytes that one device reads and writes for a collective, which takes no time besides sending."""
     others = item.group - 1
-    whole = {"all_gather": item.group + 1, "reduce_scatter": item.group + 1, "all_reduce": item.group}
-    if item.kind in whole:
-        return whole[item.kind] * item.bytes / others
+    factor_by_kind = {"all_gather": item.group + 1, "reduce_scatter": item.group + 1, "all_reduce": item.group}
+    if item.kind in factor_by_kind:
+        return factor_by_kind[item.kind] * item.bytes / others
     return 2 * item.bytes * (1 if item.kind == "collective_permute" else item.group / others)
 
 
@@ -167,7 +167,7 @@ def agrees(name: str, ratio: float | None) -> bool:
 def test_estimates_agree_with_xla_for_most_programs(xla: Xla) -> None:
     """A table of ratios is printed; the shares of programs that agree, of those compiled in time, are large enough."""
     end = monotonic() + SECONDS
-    found: dict[str, list[bool]] = {name: [] for name in SHARES}
+    collected: dict[str, list[bool]] = {name: [] for name in SHARES}
     orders: dict[str, list[XlaComparison]] = {}
     for case in cases():
         compared = compare(case, xla) if monotonic() < end else None
@@ -178,28 +178,28 @@ def test_estimates_agree_with_xla_for_most_programs(xla: Xla) -> None:
         cells = [f"{name} {'  -  ' if ratio is None else format(ratio, '5.2f')}" for name, ratio in ratios.items()]
         print(f"{case.name:32} {case.schedule or 'default':8} " + "  ".join(cells))
         for name, ratio in ratios.items():
-            found[name].append(agrees(name, ratio))
-    for one, other in (pair for pair in orders.values() if len(pair) == 2):
-        if _differ(one.figures.communication_bytes, other.figures.communication_bytes):
-            for name, is_alike in _ranks(one, other).items():
-                found[name].append(is_alike)
-    shares = {name: sum(values) / len(values) for name, values in found.items() if values}
-    print({name: f"{share:.0%} of {len(found[name])}" for name, share in shares.items()})
+            collected[name].append(agrees(name, ratio))
+    for left, right in (pair for pair in orders.values() if len(pair) == 2):
+        if _differ(left.figures.communication_bytes, right.figures.communication_bytes):
+            for name, is_alike in _ranks(left, right).items():
+                collected[name].append(is_alike)
+    shares = {name: sum(values) / len(values) for name, values in collected.items() if values}
+    print({name: f"{share:.0%} of {len(collected[name])}" for name, share in shares.items()})
     assert all(share >= SHARES[name] for name, share in shares.items()), shares
 
 
-def _differ(one: float, other: float) -> bool:
-    return abs(one - other) > 0.05 * max(one, other)
+def _differ(left: float, right: float) -> bool:
+    return abs(left - right) > 0.05 * max(left, right)
 
 
-def _ranks(one: XlaComparison, other: XlaComparison) -> dict[str, bool]:
+def _ranks(left: XlaComparison, right: XlaComparison) -> dict[str, bool]:
     """Return whether two orders rank alike by bytes, and by the time that XLA's figures take."""
     bytes_, times = [], []
-    for item in (one, other):
+    for item in (left, right):
         bytes_.append((item.cost.communication_bytes.value or 0, item.figures.communication_bytes))
         times.append((item.cost.seconds.value or 0, seconds(item.figures, _machine(item.cost.devices))))
     return {"rank by bytes": _is_alike(*bytes_), "rank by time": _is_alike(*times)}
 
 
-def _is_alike(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return (one[0] > other[0]) == (one[1] > other[1])
+def _is_alike(left: tuple[float, float], other: tuple[float, float]) -> bool:
+    return (left[0] > other[0]) == (left[1] > other[1])

@@ -91,8 +91,8 @@ def module(op: str, operands: list[str], result: str, count: int) -> str:
 
 def pairs(element_type: str) -> list[Any]:
     """Every pair of special values."""
-    one, other = np.meshgrid(special(element_type), special(element_type))
-    return [np.ascontiguousarray(one).reshape(-1), np.ascontiguousarray(other).reshape(-1)]
+    left, right = np.meshgrid(special(element_type), special(element_type))
+    return [np.ascontiguousarray(left).reshape(-1), np.ascontiguousarray(right).reshape(-1)]
 
 
 def exact_cases() -> Iterator[tuple[str, str, list[Any]]]:
@@ -134,6 +134,6 @@ def test_functions(type_: str) -> None:
     for op, most in FUNCTIONS.items():
         with np.errstate(all="ignore"):
             want, got = results(module(op, [type_], type_, len(values)), [values])
-        if (found := ulps(want, got)) > most:
-            wrong[op] = found
+        if (actual := ulps(want, got)) > most:
+            wrong[op] = actual
     assert wrong == {}

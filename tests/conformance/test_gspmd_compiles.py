@@ -28,6 +28,6 @@ def test_both_partitioners_compute_the_same() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout)
-    assert {name: value for name, value in found.items() if isinstance(value, str) or value > 1e-4} == {}
-    assert len(found) > 10
+    actual = json.loads(done.stdout)
+    assert {name: value for name, value in actual.items() if isinstance(value, str) or value > 1e-4} == {}
+    assert len(actual) > 10

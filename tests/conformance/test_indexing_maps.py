@@ -113,46 +113,48 @@ def same_values(ours: IndexingMap, theirs: IndexingMap) -> bool:
     if not (inside == expected).all():
         return False
     pairs = zip(ours.evaluate(*groups), theirs.evaluate(*groups), strict=True)
-    return all((numpy.where(inside, one, 0) == numpy.where(inside, other, 0)).all() for one, other in pairs)
+    return all((numpy.where(inside, left, 0) == numpy.where(inside, right, 0)).all() for left, right in pairs)
 
 
-def check(found: list[tuple[str, IndexingMap, str]], *, text_counts: int) -> None:
+def check(collected: list[tuple[str, IndexingMap, str]], *, text_counts: int) -> None:
     """Check values of all maps, and the texts of those that count."""
     wrong = [
-        (name, str(ours), theirs) for name, ours, theirs in found if not same_values(ours, IndexingMap.parse(theirs))
+        (name, str(ours), theirs)
+        for name, ours, theirs in collected
+        if not same_values(ours, IndexingMap.parse(theirs))
     ]
     assert wrong == []
-    texts = [(name, str(ours), theirs) for name, ours, theirs in found[:text_counts] if str(ours) != theirs]
+    texts = [(name, str(ours), theirs) for name, ours, theirs in collected[:text_counts] if str(ours) != theirs]
     assert len(texts) <= (1 - REQUIRED) * text_counts, texts
 
 
 def test_maps_of_ops() -> None:
     """The maps of ops have XLA's values, and its text in 95 % of the cases."""
-    found = []
+    collected = []
     for case in cases("op"):
         if case["op"] == "loop_launch":
             continue
         ours = maps_of(case)
         assert len(ours) == len(case["maps"]), case["name"]
-        found += [(case["name"], map_, text) for map_, text in zip(ours, case["maps"], strict=True)]
-    assert len(found) > 50
-    check(found, text_counts=len(found))
+        collected += [(case["name"], map_, text) for map_, text in zip(ours, case["maps"], strict=True)]
+    assert len(collected) > 50
+    check(collected, text_counts=len(collected))
 
 
 def test_compositions() -> None:
     """Compositions have XLA's values, and its text in 95 % of the cases."""
-    found = [
+    collected = [
         (case["name"], compose(IndexingMap.parse(case["first"]), IndexingMap.parse(case["second"])), case["composed"])
         for case in cases("compose")
     ]
-    assert found
-    check(found, text_counts=len(found))
+    assert collected
+    check(collected, text_counts=len(collected))
 
 
 def test_simplifications() -> None:
     """Simplified maps have XLA's values, and for the written cases its text in 95 %."""
     every = cases("simplify")
-    found = [(case["name"], simplify(IndexingMap.parse(case["map"])), case["simplified"]) for case in every]
-    assert found
+    actual = [(case["name"], simplify(IndexingMap.parse(case["map"])), case["simplified"]) for case in every]
+    assert actual
     written = [number for number, case in enumerate(every) if int(case["name"].rsplit("_", 1)[1]) < RANDOM_FROM]
-    check(found, text_counts=len(written))
+    check(actual, text_counts=len(written))

@@ -47,7 +47,7 @@ def _layout_sent(layout) -> float:
 @pytest.mark.parametrize("name", list(HAND))
 def test_a_layout_of_the_same_kind_sends_no_more_than_that_of_people(name, advice, by_hand):
     """Data and tensor parallelism is compared with Megatron's, full sharding with FSDP's."""
-    layout = next(one for one in advice.layouts if one.roles == ROLES[name])
+    layout = next(item for item in advice.layouts if item.roles == ROLES[name])
     assert 0 < _layout_sent(layout) <= by_hand[name]
 
 

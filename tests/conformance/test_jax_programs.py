@@ -37,9 +37,9 @@ def run(*names: str) -> dict[str, float]:
 @pytest.mark.slow
 def test_programs_of_jax_compute_the_same() -> None:
     """Scans, loops, branches, constraints, manual computations and the rest agree with plain JAX on one device."""
-    found = run()
-    assert len(found) > 25
-    assert {name: difference for name, difference in found.items() if difference > TOLERANCE} == {}
+    actual = run()
+    assert len(actual) > 25
+    assert {name: difference for name, difference in actual.items() if difference > TOLERANCE} == {}
 
 
 def test_a_scan_over_sharded_weights_runs() -> None:

@@ -41,9 +41,9 @@ def run(*names: str) -> dict[str, str]:
 @pytest.mark.slow
 def test_all_programs_propagate_like_jit() -> None:
     """Models, optimizers, solvers and samplers have XLA's shardings on all ops, and its collectives."""
-    found = run()
-    assert len(found) >= 60
-    assert {name: difference for name, difference in found.items() if difference} == {}
+    actual = run()
+    assert len(actual) >= 60
+    assert {name: difference for name, difference in actual.items() if difference} == {}
 
 
 def test_some_programs_propagate_like_jit() -> None:
@@ -55,14 +55,14 @@ def test_some_programs_propagate_like_jit() -> None:
 @pytest.mark.slow
 def test_all_programs_run_with_the_collectives_of_jit() -> None:
     """`sdy.jit` in the default order sends what `jax.jit` sends: each kind and size as often, in loops too."""
-    found = run_script("run_jit_collectives.py")
-    assert {line["program"]: line["difference"] for line in found if line["difference"]} == {}
-    assert sum(line["runs"] > 0 for line in found) >= 40
+    actual = run_script("run_jit_collectives.py")
+    assert {line["program"]: line["difference"] for line in actual if line["difference"]} == {}
+    assert sum(line["runs"] > 0 for line in actual) >= 40
 
 
 def test_some_programs_run_with_the_collectives_of_jit() -> None:
     """A few of them: a recurrence, a scan over layers and its gradient, experts, a solver."""
     names = ("haiku_lstm", "maxtext_scanned_layers", "moe_gradient", "solver_conjugate_gradient")
-    found = run_script("run_jit_collectives.py", *names)
-    assert {line["program"]: line["difference"] for line in found} == dict.fromkeys(names, "")
-    assert all(line["runs"] for line in found)
+    actual = run_script("run_jit_collectives.py", *names)
+    assert {line["program"]: line["difference"] for line in actual} == dict.fromkeys(names, "")
+    assert all(line["runs"] for line in actual)

@@ -56,15 +56,15 @@ def test_the_host_computes_what_xla_computes(record_property: Callable[[str, obj
             left_out.append(name)
             continue
         kernel, arrays = emit(fusion), arrays_of(fusion, len(text))
-        found = kernel.run(*arrays, on="host")
+        actual = kernel.run(*arrays, on="host")
         ops = ops_of(loop_module(fusion, choice))
-        for want, got in zip(run_on_xla(text, arrays), found, strict=True):
+        for want, got in zip(run_on_xla(text, arrays), actual, strict=True):
             if problem := difference(fusion, ops, want, got):
                 wrong[name] = problem
         if elements_of(fusion) > MOST_FOR_INTERPRETER or calls_functions(kernel):
             continue
         compared += 1
-        same = zip(kernel.run(*arrays), found, strict=True)
+        same = zip(kernel.run(*arrays), actual, strict=True)
         if not all(is_equal(want, got) for want, got in same):
             wrong[name] = "other bits than the interpreter"
     record_property("left out by size", left_out)
@@ -90,10 +90,10 @@ def one_core() -> Iterator[None]:
 
 def test_gelu_computes_what_xla_computes(record_property: Callable[[str, object], None]) -> None:
     """GELU over 12582912 elements gives XLA:CPU's results; the times of both, on one core in turns, are recorded."""
-    found = [(text, fusion, choice) for name, text, fusion, choice in loop_kernels() if name == GELU]
-    if not found:
+    actual = [(text, fusion, choice) for name, text, fusion, choice in loop_kernels() if name == GELU]
+    if not actual:
         pytest.skip(f"{GELU} is not in the file")
-    ((text, fusion, choice),) = found
+    ((text, fusion, choice),) = actual
     (x,) = arrays_of(fusion, 0)
     (root,) = fusion.roots
     buffers = [aligned(x), aligned(np.empty(shape_of(root), DTYPES[element_type_of(root)]))]

@@ -91,11 +91,11 @@ def test_ptx_computes_what_xla_computes(record_property: Callable[[str, object],
         text = golden["fused_stablehlo"]
         rng = np.random.default_rng(len(text))
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
-        found, instructions = ran(kernel, arrays)
+        actual, instructions = ran(kernel, arrays)
         known = dynamic.get(f"{golden['case']}__{golden['fusion']}", {}).get("instructions")
         ratios += [instructions / known] if known else []
         ops = ops_of(loop_module(fusion, choice))
-        for want, got in zip(run_on_xla(text, arrays), found, strict=True):
+        for want, got in zip(run_on_xla(text, arrays), actual, strict=True):
             problem = difference(fusion, ops, want, got)
             if problem and judge("expected").compare(want, got, "loop", name) > 1:
                 wrong[name] = problem

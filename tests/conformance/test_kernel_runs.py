@@ -81,17 +81,17 @@ def difference(fusion: Fusion, ops: set[str], want: Any, got: Any) -> str:
     if is_equal(want, got):
         return ""
     if sums_floats(fusion) and want.dtype.kind in "fcV":
-        found = relative(want, got)
-        return "" if found <= OF_LARGEST_SUM else f"{found} units of the largest element, a sum"
+        actual = relative(want, got)
+        return "" if actual <= OF_LARGEST_SUM else f"{actual} units of the largest element, a sum"
     if not functions or want.dtype.kind in "biu":
         return f"not equal, {ulps(want, got)} units of the last place"
     is_alone = len(functions) == 1 and not ops & {*ARITHMETIC, *COMPLEX}
     if is_alone:
         (name,) = functions
-        found, most = ulps(want, got), APPROXIMATE.get(name, 2)
-        return "" if found <= most else f"{found} units of the last place, {most} allowed for {name}"
-    found = relative(want, got)
-    return "" if found <= OF_LARGEST else f"{found} units of the largest element"
+        actual, most = ulps(want, got), APPROXIMATE.get(name, 2)
+        return "" if actual <= most else f"{actual} units of the last place, {most} allowed for {name}"
+    actual = relative(want, got)
+    return "" if actual <= OF_LARGEST else f"{actual} units of the largest element"
 
 
 def loop_kernels() -> Iterator[tuple[str, str, Fusion, Any]]:
@@ -116,12 +116,12 @@ def test_loop_kernels_compute_what_xla_computes(record_property: Callable[[str, 
             continue
         rng = np.random.default_rng(len(text))
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
-        wanted = run_on_xla(text, arrays)
+        expected = run_on_xla(text, arrays)
         module = loop_module(fusion, choice)
-        outputs = [(array.shape, array.dtype) for array in wanted]
-        found = run_kernel(module, launch_of(fusion, choice, H100), arrays, outputs)
+        outputs = [(array.shape, array.dtype) for array in expected]
+        actual = run_kernel(module, launch_of(fusion, choice, H100), arrays, outputs)
         ops = ops_of(module)
-        for want, got in zip(wanted, found, strict=True):
+        for want, got in zip(expected, actual, strict=True):
             exact += is_equal(want, got)
             if problem := difference(fusion, ops, want, got):
                 wrong[name] = problem

@@ -44,8 +44,8 @@ def problems(fusion: Fusion, choice: object, name: str, *, all_stages: bool) -> 
     arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
     outputs = [(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
     module = loop_module(fusion, choice)
-    wanted = run_kernel(module, launch, arrays, outputs)
-    found: list[str] = []
+    expected = run_kernel(module, launch, arrays, outputs)
+    collected: list[str] = []
     before, numbers = print_kernel_module(module), count()
 
     def check(pass_name: str, module: builtin.ModuleOp) -> None:
@@ -61,19 +61,19 @@ def problems(fusion: Fusion, choice: object, name: str, *, all_stages: bool) -> 
         try:
             results = run_kernel(module, launch, arrays, outputs, stage=pass_name, slices=slices)
         except ShardyError as error:
-            found.append(f"{stage}: {error}")
+            collected.append(f"{stage}: {error}")
             return
         is_approximation = not all_stages or pass_name in APPROXIMATING
-        for want, got in zip(wanted, results, strict=True):
+        for want, got in zip(expected, results, strict=True):
             if is_equal(want, got):
                 continue
             apart = relative(want, got) if is_approximation and want.dtype.kind not in "biu" else inf
             if apart > OF_LARGEST:
-                found.append(f"{stage}: other values, by {apart} units of the largest element")
-        wanted[:] = results
+                collected.append(f"{stage}: other values, by {apart} units of the largest element")
+        expected[:] = results
 
     run_loop_pipeline(module, check)
-    return found
+    return collected
 
 
 def test_stages_compute_the_same() -> None:
@@ -103,9 +103,9 @@ def test_chunks_of_threads_compute_the_same() -> None:
         module = loop_module(fusion, choice)
         run_loop_pipeline(module)
         slices = range(len(arrays) + len(outputs))
-        wanted = run_kernel(module, launch, arrays, outputs, slices=slices)
+        expected = run_kernel(module, launch, arrays, outputs, slices=slices)
         seen += "cf.cond_br" in print_kernel_module(module)
         results = run_kernel(module, launch, arrays, outputs, slices=slices, chunk=128)
-        wrong += [name for want, got in zip(wanted, results, strict=True) if not is_equal(want, got)]
+        wrong += [name for want, got in zip(expected, results, strict=True) if not is_equal(want, got)]
     assert wrong == []
     assert seen > 5

@@ -47,12 +47,12 @@ def kernels(form: str = "stablehlo") -> tuple[tuple[Mapping[str, Any], Fusion, C
     Args:
         form: The form in which the fusion is read: ``stablehlo`` or ``hlo``.
     """
-    found = []
+    collected = []
     for kernel in json.loads(FILE.read_text())["fusions"]:
         if kernel[f"fused_{form}"] is not None:
             fusion = read_fusion(kernel[f"fused_{form}"])
-            found.append((kernel, fusion, choose(fusion)))
-    return tuple(found)
+            collected.append((kernel, fusion, choose(fusion)))
+    return tuple(collected)
 
 
 in_both_forms = pytest.mark.parametrize("form", ["stablehlo", "hlo"])
@@ -66,9 +66,9 @@ def name_of(kernel: Mapping[str, Any]) -> str:
 @in_both_forms
 def test_emitters(form: str) -> None:
     """Every fusion gets XLA's emitter."""
-    found = {name_of(kernel): (choice.kind.value, kernel["emitter"]) for kernel, _, choice in kernels(form)}
-    assert {name: both for name, both in found.items() if both[0] != both[1]} == {}
-    assert len(found) > 50
+    actual = {name_of(kernel): (choice.kind.value, kernel["emitter"]) for kernel, _, choice in kernels(form)}
+    assert {name: both for name, both in actual.items() if both[0] != both[1]} == {}
+    assert len(actual) > 50
 
 
 @in_both_forms

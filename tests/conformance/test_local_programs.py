@@ -59,7 +59,7 @@ NOT_RUN = {"big_mesh_64_5d": "64 devices"}
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, dict[str, Any]]:
+def outcomes() -> dict[str, dict[str, Any]]:
     """What became of each program."""
     shares = [[str(path) for path in FILES[number::PROCESSES]] for number in range(PROCESSES)]
     with ThreadPoolExecutor(PROCESSES) as pool:
@@ -67,10 +67,10 @@ def found() -> dict[str, dict[str, Any]]:
     return {Path(row["name"]).name.removesuffix(".mlir.gz"): row for row in rows}
 
 
-def table(found: dict[str, dict[str, Any]]) -> str:
+def table(outcomes: dict[str, dict[str, Any]]) -> str:
     """Return what became of each program, one a line."""
     lines = []
-    for name, row in sorted(found.items()):
+    for name, row in sorted(outcomes.items()):
         gathered = ", ".join(f"{count} {op}" for op, count in sorted(row.get("gathered", {}).items()))
         lines.append(
             f"{name:40} {row['status']:14} {row.get('ops', ''):>6}  {gathered} {row.get('reason', '')}".rstrip()
@@ -79,23 +79,23 @@ def table(found: dict[str, dict[str, Any]]) -> str:
 
 
 @pytest.mark.conformance
-def test_local_programs_compute_the_same(found: dict[str, dict[str, Any]]) -> None:
+def test_local_programs_compute_the_same(outcomes: dict[str, dict[str, Any]]) -> None:
     """All programs with static shapes give what one device gives, and devices with the same part agree."""
-    print(table(found))
-    wrong = {name: row for name, row in found.items() if row["status"] in ("differs", "failed", "crash", "broken")}
+    print(table(outcomes))
+    wrong = {name: row for name, row in outcomes.items() if row["status"] in ("differs", "failed", "crash", "broken")}
     assert not wrong, json.dumps(wrong, indent=1)
-    assert len(found) == len(FILES)
-    assert sum(row["status"] == "equal" for row in found.values()) >= 0.8 * len(FILES)
+    assert len(outcomes) == len(FILES)
+    assert sum(row["status"] == "equal" for row in outcomes.values()) >= 0.8 * len(FILES)
 
 
 @pytest.mark.conformance
-def test_programs_that_are_not_compared_have_a_reason(found: dict[str, dict[str, Any]]) -> None:
+def test_programs_that_are_not_compared_have_a_reason(outcomes: dict[str, dict[str, Any]]) -> None:
     """What is refused, and what XLA does not run on one device, is listed with the reason."""
-    refused = {name: row["reason"] for name, row in found.items() if row["status"] == "refused"}
+    refused = {name: row["reason"] for name, row in outcomes.items() if row["status"] == "refused"}
     assert refused.keys() <= REFUSED.keys(), refused
     assert all(f"[{REFUSED[name]}]" in reason for name, reason in refused.items()), refused
-    missing = {name: row["reason"] for name, row in found.items() if row["status"] == "no reference"}
+    missing = {name: row["reason"] for name, row in outcomes.items() if row["status"] == "no reference"}
     assert missing.keys() <= WITHOUT_REFERENCE.keys(), missing
     assert all(WITHOUT_REFERENCE[name] in reason for name, reason in missing.items()), missing
-    others = {name for name, row in found.items() if row["status"] == "too many devices"}
+    others = {name for name, row in outcomes.items() if row["status"] == "too many devices"}
     assert others <= NOT_RUN.keys()

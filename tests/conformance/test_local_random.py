@@ -25,10 +25,10 @@ NOT_COMPARED = ("large", "order", "too many devices", "no reference", "dynamic")
 def check(count: int) -> None:
     """Check the programs of so many seeds."""
     seeds = [str(seed) for seed in range(FIRST, FIRST + count)]
-    found = list(answers(WORKER, seeds))
-    wrong = [row for row in found if row["status"] != "equal" and row["status"] not in NOT_COMPARED]
+    actual = list(answers(WORKER, seeds))
+    wrong = [row for row in actual if row["status"] != "equal" and row["status"] not in NOT_COMPARED]
     assert not wrong, json.dumps(wrong, indent=1)
-    counts = Counter(row["status"] for row in found)
+    counts = Counter(row["status"] for row in actual)
     assert counts["equal"] > count / 2, counts
 
 

@@ -44,10 +44,10 @@ def test_local_programs_move_no_more_than_xla(tmp_path: Path) -> None:
     sample = sorted((text for text in texts if len(text) <= LARGEST), key=len)[::STEP]
     process = AskedProcess("tests.conformance.compare_bytes")
     try:
-        found = [_ratio(text, tmp_path / f"{number}.mlir", process) for number, text in enumerate(sample)]
+        actual = [_ratio(text, tmp_path / f"{number}.mlir", process) for number, text in enumerate(sample)]
     finally:
         process.close()
-    ratios = [ratio for ratio in found if ratio]
+    ratios = [ratio for ratio in actual if ratio]
     print("worst ratios:", sorted(ratios)[-3:])
     assert len(ratios) >= len(sample) // 2
     assert median(ratios) <= 1.0
@@ -57,10 +57,10 @@ def _ratio(text: str, path: Path, process: AskedProcess) -> float | None:
     """Return the bytes of the local program over those of XLA; None where either does not take the program."""
     path.write_text(text)
     try:
-        found = process.ask(str(path))
+        actual = process.ask(str(path))
     except EOFError:
         return None
-    if found is None:
+    if actual is None:
         return None
-    own, xla = found
-    return float(own / xla if xla else 1.0 + own)
+    ours, xla = actual
+    return float(ours / xla if xla else 1.0 + ours)

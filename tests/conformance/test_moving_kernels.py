@@ -70,9 +70,9 @@ def counted(ops: Mapping[str, int]) -> dict[str, int]:
 
 def entry_of(module: builtin.ModuleOp) -> func.FuncOp:
     """The entry function of a module."""
-    (found,) = (op for op in module.body.block.ops if "xla.entry" in op.attributes)
-    assert isinstance(found, func.FuncOp)
-    return found
+    (actual,) = (op for op in module.body.block.ops if "xla.entry" in op.attributes)
+    assert isinstance(actual, func.FuncOp)
+    return actual
 
 
 def canonical_names(text: str) -> str:
@@ -92,8 +92,8 @@ def is_same_map(one: str, other: str) -> bool:
     values = [rng.integers(item.lower, item.upper + 1, 10000) for item in bounds[0]]
     count = len(maps[0].dims)
     inside = [map_.holds(values[:count], values[count:]) for map_ in maps]
-    found = [map_.evaluate(values[:count], values[count:]) for map_ in maps]
-    pairs = zip(*found, strict=True)
+    cost = [map_.evaluate(values[:count], values[count:]) for map_ in maps]
+    pairs = zip(*cost, strict=True)
     return bool(np.all(inside[0] == inside[1])) and all(np.all((a == b) | ~inside[0]) for a, b in pairs)
 
 
@@ -107,8 +107,8 @@ def test_ops(form: str) -> None:
         module.verify()
         text = print_kernel_module(module)
         assert print_kernel_module(parse_kernel_module(text)) == text
-        made = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
-        ours = [counted(op_counts(function)) for function in made]
+        functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+        ours = [counted(op_counts(function)) for function in functions]
         theirs = [counted(function["ops"]) for function in kernel["initial"]["functions"]]
         if sorted(map(sorted, map(dict.items, ours))) != sorted(map(sorted, map(dict.items, theirs))):
             wrong[name_of(kernel)] = (ours, theirs)
@@ -167,12 +167,12 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
     rng = np.random.default_rng(5)
     arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
     outputs = [(shape_of(root), np.dtype(DTYPES[element_type_of(root)])) for root in fusion.roots]
-    wanted = run_on_xla(kernel["fused_stablehlo"], arrays)
+    expected = run_on_xla(kernel["fused_stablehlo"], arrays)
     module = initial_module(fusion, choice)
     ops = ops_of(module)
     launch, slices = launch_of(fusion, choice, H100), slices_of(fusion, choice)
     is_small = max(prod(shape) for shape, _ in outputs) <= MOST_FOR_ALL_STAGES
-    found: list[str] = []
+    collected: list[str] = []
     before = ""
 
     def check(stage: str, current: builtin.ModuleOp) -> None:
@@ -182,9 +182,9 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
         if not is_due:
             return
         results = run_kernel(current, launch, arrays, outputs, stage=stage, slices=slices)
-        for want, got in zip(wanted, results, strict=True):
+        for want, got in zip(expected, results, strict=True):
             if problem := difference(fusion, ops, want, got):
-                found.append(f"{name_of(kernel)} after {stage}: {problem}")
+                collected.append(f"{name_of(kernel)} after {stage}: {problem}")
 
     numbers = count()
 
@@ -195,7 +195,7 @@ def problems(kernel: Mapping[str, Any], fusion: Fusion, choice: Choice) -> Itera
 
     check("initial", module)
     run_loop_pipeline(module, after_pass)
-    yield from found
+    yield from collected
 
 
 def test_stages_compute_what_xla_computes() -> None:
@@ -214,9 +214,9 @@ def test_the_host_computes_what_xla_computes() -> None:
     for kernel, fusion, choice in sample(moving(), STEP):
         rng = np.random.default_rng(7)
         arrays = [random_array(shape_of(value), element_type_of(value), rng) for value in fusion.parameters]
-        found = emit(fusion).run(*arrays, on="host")
+        actual = emit(fusion).run(*arrays, on="host")
         ops = ops_of(initial_module(fusion, choice))
-        for want, got in zip(run_on_xla(kernel["fused_stablehlo"], arrays), found, strict=True):
+        for want, got in zip(run_on_xla(kernel["fused_stablehlo"], arrays), actual, strict=True):
             if problem := difference(fusion, ops, want, got):
                 wrong[name_of(kernel)] = problem
     assert wrong == {}

@@ -42,7 +42,7 @@ def test_a_fault_is_found(name: str) -> None:
     fault = FAULTS[name]
     np.testing.assert_array_equal(result(fault, fault.text), fault.want)
     try:
-        found = result(fault, fault.planted)
+        actual = result(fault, fault.planted)
     except judge("ptxrun").PTXError:
         return
-    assert not np.array_equal(found, fault.want)
+    assert not np.array_equal(actual, fault.want)

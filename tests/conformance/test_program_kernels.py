@@ -41,9 +41,9 @@ def difference(fusion: Fusion, text: str, seed: int) -> str:
     """How the results of a piece differ, or nothing."""
     kernel = emit(fusion)
     arrays = random_arrays(kernel.fusion, seed)
-    found = kernel.run(*arrays, on="host")
-    wanted = run_on_xla(text, arrays[: len(fusion.parameters)])
-    for number, (want, got) in enumerate(zip(wanted, map(np.asarray, found), strict=True)):
+    actual = kernel.run(*arrays, on="host")
+    expected = run_on_xla(text, arrays[: len(fusion.parameters)])
+    for number, (want, got) in enumerate(zip(expected, map(np.asarray, actual), strict=True)):
         if want.dtype.kind in "biu":
             count = int((want != got).sum())
             if count:
@@ -62,8 +62,8 @@ def check(text: str) -> int:
         if module in known or elements > MOST_ELEMENTS or len(known) == MOST_PIECES:
             continue
         known.add(module)
-        if found := difference(fusion, module, len(known)):
-            wrong[fusion.name] = f"{found}\n{module}"
+        if actual := difference(fusion, module, len(known)):
+            wrong[fusion.name] = f"{actual}\n{module}"
     assert not wrong, "\n".join(f"{name}: {item}" for name, item in wrong.items())
     return len(known)
 

@@ -69,8 +69,8 @@ def problems(name: str, text: str, kernel: Kernel) -> list[str]:
     slices = range(len(arrays) + len(outputs))
     module = initial_module(kernel.fusion, kernel.choice)
     known = run_kernel(module, kernel.launch, arrays, outputs)
-    wanted = judge("expected").reference(text, arrays)
-    found = [] if all(map(is_right, wanted, known, [name] * len(known))) else [f"{name}: not what XLA computes"]
+    expected = judge("expected").reference(text, arrays)
+    collected = [] if all(map(is_right, expected, known, [name] * len(known))) else [f"{name}: not what XLA computes"]
     before = print_kernel_module(module)
 
     def check(pass_name: str, module: builtin.ModuleOp) -> None:
@@ -83,11 +83,11 @@ def problems(name: str, text: str, kernel: Kernel) -> list[str]:
         most = OF_LARGEST if pass_name in APPROXIMATING else 0
         for want, got in zip(known, results, strict=True):
             if not is_equal(want, got) and (want.dtype.kind in "biu" or relative(want, got) > most):
-                found.append(f"{name} after {pass_name}: other values")
+                collected.append(f"{name} after {pass_name}: other values")
         known[:] = results
 
     kernel.module(check)
-    return found
+    return collected
 
 
 def test_stages_compute_what_xla_computes() -> None:
@@ -107,9 +107,9 @@ def test_the_host_computes_what_xla_computes() -> None:
     for golden, fusion, _ in islice(reductions(), None, None, STEP):
         kernel, name = emit(fusion), name_of(golden)
         arrays = arrays_of(kernel)
-        wanted = judge("expected").reference(golden["fused_stablehlo"], arrays)
-        found = kernel.run(*arrays, on="host")
-        wrong += [name for want, got in zip(wanted, found, strict=True) if not is_right(want, got, name)]
+        expected = judge("expected").reference(golden["fused_stablehlo"], arrays)
+        actual = kernel.run(*arrays, on="host")
+        wrong += [name for want, got in zip(expected, actual, strict=True) if not is_right(want, got, name)]
     assert wrong == []
 
 
@@ -136,9 +136,9 @@ def test_ptx_is_xlas(tmp_path: Path, record_property: Callable[[str, object], No
         if np.prod(kernel.launch.blocks) * np.prod(kernel.launch.threads) * facts["instructions"] > MOST_WORK:
             continue
         arrays = arrays_of(kernel)
-        found, instructions = ran(kernel, arrays)
-        wanted = judge("expected").reference(golden["fused_stablehlo"], arrays)
-        wrong += [name for want, got in zip(wanted, found, strict=True) if not is_right(want, got, name)]
+        actual, instructions = ran(kernel, arrays)
+        expected = judge("expected").reference(golden["fused_stablehlo"], arrays)
+        wrong += [name for want, got in zip(expected, actual, strict=True) if not is_right(want, got, name)]
         of_xla = dynamic.get(f"{golden['case']}__{golden['fusion']}", {}).get("instructions")
         ratios += [instructions / of_xla] if of_xla else []
     record_property("instructions", (median(ratios), max(ratios)) if ratios else None)

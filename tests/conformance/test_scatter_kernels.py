@@ -77,15 +77,15 @@ def arrays_of(fusion: Fusion) -> list[Any]:
     """Arrays that keep what the scatter promises, of numbers whose sums and products are exact in every order."""
     rng = np.random.default_rng(11)
     op = scatter_of(fusion)
-    found = []
+    collected = []
     for value in fusion.parameters:
         array = random_array(shape_of(value), element_type_of(value), rng)
         if array.dtype.kind not in "biu":
             array = np.where(array < 0, -1, 1).astype(array.dtype)
         if value is op.operands[1]:
             array = indices(op, array, rng)
-        found.append(array)
-    return found
+        collected.append(array)
+    return collected
 
 
 def indices(op: Any, like: Any, rng: np.random.Generator) -> Any:
@@ -93,9 +93,9 @@ def indices(op: Any, like: Any, rng: np.random.Generator) -> Any:
     size, count = shape_of(op.operands[0])[0], like.shape[0]
     is_once = op.attributes.get("unique_indices") or not list(op.regions[0].blocks[0].ops)[:-1]
     places = rng.permutation(size)[:count] if is_once else rng.integers(-2, size + 2, count)
-    found = like.copy()
-    found[:, 0] = np.sort(places) if op.attributes.get("indices_are_sorted") else places
-    return found
+    actual = like.copy()
+    actual[:, 0] = np.sort(places) if op.attributes.get("indices_are_sorted") else places
+    return actual
 
 
 def outputs_of(fusion: Fusion) -> list[tuple[Any, Any]]:
@@ -119,15 +119,15 @@ def test_stages_compute_what_xla_computes() -> None:
 def wrong_stages(kernel: Kernel, arrays: list[Any], want: Any, name: str) -> list[str]:
     """The stages of a kernel that compute something else."""
     slices, outputs = slices_of(kernel.fusion, kernel.choice), outputs_of(kernel.fusion)
-    found: list[str] = []
+    collected: list[str] = []
 
     def check(pass_name: str, module: builtin.ModuleOp) -> None:
         if RUNS_ALL or pass_name in FEW:
             (got,) = run_kernel(module, kernel.launch, arrays, outputs, stage=pass_name, slices=slices)
-            found.extend([] if is_equal(want, got) else [f"{name}: {pass_name}"])
+            collected.extend([] if is_equal(want, got) else [f"{name}: {pass_name}"])
 
     kernel.module(check)
-    return found
+    return collected
 
 
 def test_the_host_computes_what_xla_computes() -> None:

@@ -64,9 +64,9 @@ def exact_sums(arrays: list[Any]) -> Any:
     operand, *others = arrays
     if not others:
         return operand.astype(np.float64).sum(axis=1)
-    found = operand.astype(np.float64)
-    np.add.at(found, others[0][:, 0], others[1].astype(np.float64))
-    return found
+    actual = operand.astype(np.float64)
+    np.add.at(actual, others[0][:, 0], others[1].astype(np.float64))
+    return actual
 
 
 @pytest.mark.parametrize("case", ["red_bf16_512x2048", "sc_add_sorted"])
@@ -74,9 +74,9 @@ def test_sums_are_within_the_references_own_spread(case: str) -> None:
     """Sums are as near to the exact ones as XLA:CPU's; those of 16-bit floats are XLA's order's, to the bit."""
     kernel, text = kernel_of(case)
     arrays = arrays_of(case, kernel)
-    (found,), (theirs,) = kernel.run(*arrays, on="host"), run_on_xla(text, arrays)
+    (actual,), (theirs,) = kernel.run(*arrays, on="host"), run_on_xla(text, arrays)
     exact = exact_sums(arrays)
-    ours, xlas = (float(np.square(sums.astype(np.float64) - exact).mean()) for sums in (found, theirs))
+    ours, xlas = (float(np.square(sums.astype(np.float64) - exact).mean()) for sums in (actual, theirs))
     assert ours <= xlas
-    if found.dtype.itemsize == 2:
-        assert (found == sum_in_xlas_order(arrays[0])).all()
+    if actual.dtype.itemsize == 2:
+        assert (actual == sum_in_xlas_order(arrays[0])).all()

@@ -30,8 +30,12 @@ def test_processes_and_a_cluster_find_the_same() -> None:
     module = text()
     processes = compare_schedules(module, jobs=2, **OPTIONS)
     assert len(processes.rows) == RANDOM + 6
-    given = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster), joblib.parallel_config("dask"):
+    cluster_options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**cluster_options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
         assert compare_schedules(module, **OPTIONS) == processes
 
 

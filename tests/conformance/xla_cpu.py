@@ -40,8 +40,8 @@ def _program(text: str, options: dict[str, Any]) -> Any:
     device = jax.devices("cpu")[0]
     with jax_mlir.make_ir_context():
         code = jax_mlir.module_to_bytecode(ir.Module.parse(text))
-    found = compiler.get_compile_options(num_replicas=1, num_partitions=1, env_options_overrides=options)
-    return device.client.compile_and_load(code, _jax.DeviceList((device,)), found)
+    actual = compiler.get_compile_options(num_replicas=1, num_partitions=1, env_options_overrides=options)
+    return device.client.compile_and_load(code, _jax.DeviceList((device,)), actual)
 
 
 def compiled_on_xla(text: str, arrays: Sequence[Any]) -> Callable[[], None]:

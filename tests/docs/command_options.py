@@ -54,8 +54,8 @@ def _row(option: click.Option) -> str:
 def sections() -> dict[str, str]:
     """Return the text of the page about each command, by the command's name."""
     text = PAGE.read_text(encoding="utf-8")
-    found = re.finditer(r"^## shardy ([a-z-]+(?: [a-z-]+)?).*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return {match[1]: match[2] for match in found}
+    matches = re.finditer(r"^## shardy ([a-z-]+(?: [a-z-]+)?).*?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {match[1]: match[2] for match in matches}
 
 
 def options_of(name: str) -> list[click.Option]:

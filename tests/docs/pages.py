@@ -101,14 +101,14 @@ def changed_files(directory: Path) -> set[str]:
     """Return the files of a copy of the checkout that are new or have another content."""
     folders = [directory / name for name in COPIED]
     files = [path for folder in folders for path in ([folder] if folder.is_file() else folder.rglob("*"))]
-    found = set()
+    collected = set()
     for path in files:
         name = path.relative_to(directory)
         if path.is_file() and "__pycache__" not in name.parts and ".pytest_cache" not in name.parts:
             before = ROOT / name
             if not before.is_file() or before.read_bytes() != path.read_bytes():
-                found.add(name.as_posix())
-    return found
+                collected.add(name.as_posix())
+    return collected
 
 
 def copy_checkout(directory: Path) -> None:
@@ -190,12 +190,12 @@ def check_install(command: str) -> None:
 
 def commands(body: str) -> list[tuple[str, str]]:
     """Return each command with the output that follows it."""
-    found: list[tuple[str, list[str]]] = []
+    collected: list[tuple[str, list[str]]] = []
     for line in body.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and found[-1][0].endswith("\\"):
-            found[-1] = (f"{found[-1][0][:-1]}{line.strip()}", [])
-        elif found:
-            found[-1][1].append(line)
-    return [(command, "".join(f"{line}\n" for line in output)) for command, output in found]
+            collected.append((line[2:], []))
+        elif collected and collected[-1][0].endswith("\\"):
+            collected[-1] = (f"{collected[-1][0][:-1]}{line.strip()}", [])
+        elif collected:
+            collected[-1][1].append(line)
+    return [(command, "".join(f"{line}\n" for line in output)) for command, output in collected]

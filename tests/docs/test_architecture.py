@@ -19,8 +19,8 @@ LEAVES = {name for layer in takewhile(lambda layer: layer != "cli", LAYERS) for 
 
 def _sections(level: str, text: str = PAGE) -> dict[str, str]:
     """Return the text of each section of a level, by its heading."""
-    found = re.finditer(rf"^{level} ([^\n]+)\n(.*?)(?=^{level} |\Z)", text, re.MULTILINE | re.DOTALL)
-    return {match[1].strip("`"): match[2] for match in found}
+    matches = re.finditer(rf"^{level} ([^\n]+)\n(.*?)(?=^{level} |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {match[1].strip("`"): match[2] for match in matches}
 
 
 def test_the_page_has_every_room_from_the_ground_up() -> None:
@@ -45,10 +45,10 @@ def test_the_page_says_which_leaves_a_leaf_imports() -> None:
             others = {name.split(".")[1] for name in graph.find_modules_directly_imported_by(module) if "." in name}
             imports[room[0]] |= (others & LEAVES) - set(room)
     texts = _sections("###", _sections("##")["The leaves"])
-    said = {
+    documented = {
         name: set(re.findall(r"`(\w+)`", re.findall(r"Imports ([^.]+)\.", text)[0])) for name, text in texts.items()
     }
-    assert said == imports
+    assert documented == imports
 
 
 def test_files_on_the_page_exist() -> None:

@@ -44,15 +44,15 @@ def _public_classes() -> dict[str, str]:
     """Return the public classes of the package and of its packages, each with a module that exports it."""
     packages = [item.name for item in pkgutil.walk_packages(shardy_py.__path__, "shardy_py.") if item.ispkg]
     packages = [name for name in packages if not name.startswith("shardy_py.oracle")]
-    found = {}
+    collected = {}
     for name in ("shardy_py", *packages, "shardy_py.cost.session"):
         try:
             module = importlib.import_module(name)
         except ImportError:
             continue
         exported = getattr(module, "__all__", [item for item in vars(module) if item == "Session"])
-        found |= {item: name for item in exported if inspect.isclass(getattr(module, item))}
-    return found
+        collected |= {item: name for item in exported if inspect.isclass(getattr(module, item))}
+    return collected
 
 
 def test_every_noun_of_a_public_name_is_there() -> None:

@@ -53,11 +53,11 @@ class _Assets(HTMLParser):
         self.open_blocks = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.ids.add(given.get("id") or "")
+        attributes = dict(attrs)
+        self.ids.add(attributes.get("id") or "")
         self.open_blocks += tag == "pre"
-        if tag in _LOADED and given.get("rel") != "canonical":
-            self.addresses.append(given.get(_LOADED[tag]) or "")
+        if tag in _LOADED and attributes.get("rel") != "canonical":
+            self.addresses.append(attributes.get(_LOADED[tag]) or "")
 
     def handle_endtag(self, tag: str) -> None:
         self.open_blocks -= tag == "pre"

@@ -22,14 +22,14 @@ TEXT = """func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 def stops():
     """Return file, name and parent of each stop; the parent is the number of another stop."""
-    found, above = [], {}
+    actual, above = [], {}
     for match in re.finditer(
         r"^( *)- `([\w/]+\.py)` `([\w.]+)`: (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
     ):
         depth = len(match[1]) // 4
-        above[depth] = len(found)
-        found.append((match[2], match[3], above.get(depth - 1)))
-    return found
+        above[depth] = len(actual)
+        actual.append((match[2], match[3], above.get(depth - 1)))
+    return actual
 
 
 def code_of(file, name):

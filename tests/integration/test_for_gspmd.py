@@ -42,8 +42,8 @@ def test_arguments_as_jax_says_them() -> None:
     function = jax.jit(lambda x, w: x @ w, in_shardings=(x, w))
     shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((16, 8), (8, 32))]
     module = propagate(function.trace(*shapes).lower(lowering_platforms=("cpu",))).for_gspmd()
-    found = re.findall(r'%arg\d: tensor<\w+> \{mhlo.sharding = "([^"]*)"', str(module))
-    assert found == [str(sharding._to_xla_hlo_sharding(2)) for sharding in (x, w)]
+    matches = re.findall(r'%arg\d: tensor<\w+> \{mhlo.sharding = "([^"]*)"', str(module))
+    assert matches == [str(sharding._to_xla_hlo_sharding(2)) for sharding in (x, w)]
 
 
 def _tiles(result: Any) -> list[HloSharding]:

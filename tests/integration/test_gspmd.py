@@ -23,16 +23,16 @@ def test_the_same_module_over_the_same_mesh(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_tiles_over_a_derived_mesh(name: str) -> None:
     """Without a mesh one is derived, over which arguments and results have the same tiles."""
-    expected, found = propagate(lower(name, shardy=True), MESH, like="passes"), propagate(lower(name, shardy=False))
-    assert _tiles(found) == _tiles(expected)
+    expected, result = propagate(lower(name, shardy=True), MESH, like="passes"), propagate(lower(name, shardy=False))
+    assert _tiles(result) == _tiles(expected)
 
 
 def test_out_shardings_of_jax() -> None:
     """A sharding that JAX wants for a result is on the result."""
     options = {"out_shardings": over(("y", "x"))}
-    found = propagate(lower("replicated", shardy=False, **options), MESH)
-    assert str(found.results[0]) == '<@mesh, [{"y", "x"}, {}]>'
-    assert str(found) == str(propagate(lower("replicated", shardy=True, **options), MESH, like="passes"))
+    result = propagate(lower("replicated", shardy=False, **options), MESH)
+    assert str(result.results[0]) == '<@mesh, [{"y", "x"}, {}]>'
+    assert str(result) == str(propagate(lower("replicated", shardy=True, **options), MESH, like="passes"))
 
 
 def _tiles(result: Any) -> list[HloSharding]:

@@ -71,11 +71,11 @@ def test_a_function_with_arguments() -> None:
     """A jitted function is lowered for example arguments, by position and by keyword; arrays are fine, too."""
     expected = _tiles(propagate(_lowered()))
     assert _tiles(propagate(SHARDED, args=SHAPES)) == expected
-    found = propagate(model, {"x": 4}, args=SHAPES, kwargs={"scale": 3.0}, in_shardings={"scale": ()})
-    assert str(found.arguments[3]) == "<@mesh, []>"
+    result = propagate(model, {"x": 4}, args=SHAPES, kwargs={"scale": 3.0}, in_shardings={"scale": ()})
+    assert str(result.arguments[3]) == "<@mesh, []>"
     params = {name: jnp.zeros(shape.shape) for name, shape in SHAPES[0].items()}
-    found = propagate(model, {"x": 4}, args=(params, jnp.zeros((16, 32))), in_shardings={"x": ("x",)})
-    assert str(found.results[1]) == '<@mesh, [{"x"}, {}]>'
+    result = propagate(model, {"x": 4}, args=(params, jnp.zeros((16, 32))), in_shardings={"x": ("x",)})
+    assert str(result.results[1]) == '<@mesh, [{"x"}, {}]>'
 
 
 def test_serialized_exports(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_exports_without_the_shardy_partitioner() -> None:
     """An export with shardings of GSPMD is read as well; a derived mesh has the same tiles."""
     with partitioner(shardy=False):
         exported = _exported()
-    found = _tiles(propagate(exported, {"x": 4, "y": 2}))
-    assert found == _tiles(propagate(_lowered()))
+    actual = _tiles(propagate(exported, {"x": 4, "y": 2}))
+    assert actual == _tiles(propagate(_lowered()))
 
 
 def test_hlo_text() -> None:
@@ -120,12 +120,12 @@ def test_arguments_and_results_have_the_names_of_jax() -> None:
 
 def test_an_output_sharding_is_that_of_jax() -> None:
     """A sharding given for a result leads to the same module as JAX's ``out_shardings``."""
-    own = {"y": over(None, "x"), "norm": over()}
-    expected = propagate(jax.jit(plain, out_shardings=own), args=SHAPES)
-    given = propagate(model, args=SHAPES, out_shardings=[own["norm"], own["y"]])
+    shardings = {"y": over(None, "x"), "norm": over()}
+    expected = propagate(jax.jit(plain, out_shardings=shardings), args=SHAPES)
+    result = propagate(model, args=SHAPES, out_shardings=[shardings["norm"], shardings["y"]])
     count = "mhlo.num_partitions = 8"
-    assert str(given).replace("mhlo.num_partitions = 1", count) == str(expected)
-    assert str(given.results[1]) == '<@mesh, [{}, {"x"}]>'
+    assert str(result).replace("mhlo.num_partitions = 1", count) == str(expected)
+    assert str(result.results[1]) == '<@mesh, [{}, {"x"}]>'
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ QUICK = ("shards_twice",)
 def test_hlo_text_of_jax(name: str, shardy: bool) -> None:
     """HLO text keeps what JAX says, as texts of Shardy or as shardings of GSPMD: the same arguments come out."""
     expected = propagate(lower(name, shardy=True), MESH)
-    found = propagate(lower(name, shardy=shardy).as_text("hlo"), MESH)
-    assert found.arguments == expected.arguments
+    result = propagate(lower(name, shardy=shardy).as_text("hlo"), MESH)
+    assert result.arguments == expected.arguments
     if shardy:
-        assert found.results == expected.results
-    assert "mhlo.sharding" not in str(found)
+        assert result.results == expected.results
+    assert "mhlo.sharding" not in str(result)

@@ -31,6 +31,6 @@ def test_the_training_step_runs_on_shuffled_devices(data: int, model: int) -> No
     result = sdy.propagate(text, local=True)
     local = result.local(strict=True)
     inputs = random_inputs(result.program, result.main)
-    found = compare_results(local.run(*inputs), run_whole(EXAMPLE.read_text(), inputs))
-    assert [str(item) for item in found if not item.is_within] == []
+    actual = compare_results(local.run(*inputs), run_whole(EXAMPLE.read_text(), inputs))
+    assert [str(item) for item in actual if not item.is_within] == []
     assert any(item.kind == "all_reduce" for item in local.collectives)

@@ -38,9 +38,9 @@ def propagate(expression, **options):
         func.return %0, %1, %2 : {t}, {t}, {t}
       }}
     }}"""
-    given = {0: ("a", None), 1: (None, "a"), 2: ("a", None)}
+    shardings = {0: ("a", None), 1: (None, "a"), 2: ("a", None)}
     options = {"record_copies": True, **options}
-    return sdy.propagate(parse_module(text), {"a": 2}, in_shardings=given, registry=REGISTRY, **options)
+    return sdy.propagate(parse_module(text), {"a": 2}, in_shardings=shardings, registry=REGISTRY, **options)
 
 
 def shardings(result, name):

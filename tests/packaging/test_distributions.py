@@ -86,9 +86,9 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _first_command() -> tuple[str, list[str]]:
     """Return the extras that README's first command installs, and the program that it runs then."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"^\$ pip install '\.\[(?P<extras>[\w,]+)\]' && (?P<program>.+)$", readme, re.MULTILINE)
-    assert found
-    return found["extras"], found["program"].split()
+    match = re.search(r"^\$ pip install '\.\[(?P<extras>[\w,]+)\]' && (?P<program>.+)$", readme, re.MULTILINE)
+    assert match
+    return match["extras"], match["program"].split()
 
 
 def test_the_wheel_has_the_packages_and_nothing_else(wheel: Path) -> None:
@@ -149,10 +149,10 @@ def test_the_first_command_of_the_readme_works(environment: Path, tmp_path: Path
 
 def test_entry_points_are_found(environment: Path, tmp_path: Path) -> None:
     """The installed package finds its dialects and the plugin for pytest, and every program starts."""
-    found = json.loads(run(environment / "python", "-c", LOOK, cwd=tmp_path))
-    assert [path for path in found["files"] if not Path(path).is_relative_to(environment.parent)] == []
-    assert found["dialects"] == sorted(PROJECT["entry-points"]["shardy_py.dialects"])
-    assert found["pytest"] == list(PROJECT["entry-points"]["pytest11"])
-    assert found["ops"] > 100
+    actual = json.loads(run(environment / "python", "-c", LOOK, cwd=tmp_path))
+    assert [path for path in actual["files"] if not Path(path).is_relative_to(environment.parent)] == []
+    assert actual["dialects"] == sorted(PROJECT["entry-points"]["shardy_py.dialects"])
+    assert actual["pytest"] == list(PROJECT["entry-points"]["pytest11"])
+    assert actual["ops"] > 100
     for program in PROJECT["scripts"]:
         assert "usage" in run(environment / program, "--help", cwd=tmp_path).lower()

@@ -61,11 +61,11 @@ def run(*arguments: str, sites: tuple[Path, ...] = ()) -> str:
 def test_its_program_propagates(site: Path) -> None:
     """The package is found by its entry point, and its program is sharded without jaxlib and StableHLO."""
     pytest.importorskip("xdsl")
-    found = json.loads(run("-c", USE, str(EXAMPLE / "program.xdsl"), sites=(site,)))
-    assert len(found["ops"]) == 9
-    assert set(found["shardings"].values()) == {'<@mesh, [{"data"}, {}]>'}
-    assert found["zeros"] == 1
-    assert found["banned"] == []
+    actual = json.loads(run("-c", USE, str(EXAMPLE / "program.xdsl"), sites=(site,)))
+    assert len(actual["ops"]) == 9
+    assert set(actual["shardings"].values()) == {'<@mesh, [{"data"}, {}]>'}
+    assert actual["zeros"] == 1
+    assert actual["banned"] == []
 
 
 def test_its_own_tests_pass(site: Path) -> None:

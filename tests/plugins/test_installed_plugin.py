@@ -99,10 +99,10 @@ def describe(*sites, **arguments):
 def test_an_installed_package_is_found_by_its_entry_point(install):
     """Installing a package is all it takes to make its ops known."""
     assert describe()["ops"] == []
-    found = describe(install("acme"))
-    assert found["ops"] == ["acme.add", "acme.flip", "acme.repeat"]
-    assert found["status"]["acme"] == "loaded"
-    assert found["origin"]["acme"].replace("-", "_") == "acme_shardy 0.1"
+    actual = describe(install("acme"))
+    assert actual["ops"] == ["acme.add", "acme.flip", "acme.repeat"]
+    assert actual["status"]["acme"] == "loaded"
+    assert actual["origin"]["acme"].replace("-", "_") == "acme_shardy 0.1"
 
 
 def test_an_installed_dialect_is_used_like_a_bundled_one(install):

@@ -144,9 +144,9 @@ class _Writer:
             *(self.dynamic_slice, self.dynamic_slice, self.dynamic_update, self.gather, self.unary, self.binary),
             *(self.binary, self.select),
         ]
-        made = self.random.choice(ops)(self.value())
-        if made is not None and prod(made.shape) <= MOST_ELEMENTS:
-            self.values.append(made)
+        output = self.random.choice(ops)(self.value())
+        if output is not None and prod(output.shape) <= MOST_ELEMENTS:
+            self.values.append(output)
 
     # Elementwise ops
 
@@ -241,7 +241,7 @@ class _Writer:
 
         def fits(y: Tensor) -> bool:
             pairs = enumerate(zip(x.shape, y.shape, strict=False))
-            return len(y.shape) == len(x.shape) and all(one == other or n == dim for n, (one, other) in pairs)
+            return len(y.shape) == len(x.shape) and all(left == right or n == dim for n, (left, right) in pairs)
 
         parts = [
             x,
@@ -291,13 +291,13 @@ class _Writer:
 
     def fitting(self, x: Tensor, starts: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
         """A value of a shape, mostly computed from slices of another value, at its own starts or others."""
-        given = [item for item in self.values if list(item.shape) == list(shape)]
-        if given and self.random.random() < 0.2:
-            return self.random.choice(given)
-        own = [*starts] if self.random.random() < 0.5 else self.starts_for(len(x.shape))
+        same_shape = [item for item in self.values if list(item.shape) == list(shape)]
+        if same_shape and self.random.random() < 0.2:
+            return self.random.choice(same_shape)
+        start_indices = [*starts] if self.random.random() < 0.5 else self.starts_for(len(x.shape))
         sources = [item for item in self.values if item.shape == x.shape]
         source = x if self.random.random() < 0.7 else self.random.choice(sources)
-        part = self.sliced(source, shape, own)
+        part = self.sliced(source, shape, start_indices)
         for _ in range(self.random.randint(0, 2)):
             kind = self.random.choice((self.unary, self.reverse, self.regroup_and_back, self.doubled))
             part = kind(part)
@@ -372,9 +372,9 @@ class _Writer:
         """Some values of one shape, or updates of several parameters."""
         if self.random.random() < 0.5:
             updates = [self.dynamic_update(item) for item in self.values[:3] if item in self.parameters]
-            found = [item for item in updates if item is not None]
-            if found:
-                return [item for item in found if item.shape == found[0].shape]
+            actual = [item for item in updates if item is not None]
+            if actual:
+                return [item for item in actual if item.shape == actual[0].shape]
         last = self.values[-1]
         return [last, *[item for item in self.values[:-1] if item.shape == last.shape][:2]]
 
@@ -405,12 +405,12 @@ class _Writer:
         ]
         returned = ", ".join(f"%c{number}" for number in range(count))
         given = (*operands, indices, *updates)
-        results, own = ", ".join(item.type for item in operands), ", ".join([scalar] * count)
+        results, scalars = ", ".join(item.type for item in operands), ", ".join([scalar] * count)
         text = (
             f'"stablehlo.scatter"({", ".join(item.name for item in given)}) <{{scatter_dimension_numbers = '
             f"#stablehlo.scatter<{form.scatter}>}}> ({{\n"
             f"    ^bb0({', '.join(f'{name}: {scalar}' for name in arguments)}):\n      "
-            + "\n      ".join([*body, f"stablehlo.return {returned} : {own}"])
+            + "\n      ".join([*body, f"stablehlo.return {returned} : {scalars}"])
             + f"\n  }}) : ({', '.join(item.type for item in given)}) -> ({results})"
         )
         name = f"%v{len(self.lines)}"
@@ -481,10 +481,10 @@ class _Writer:
         if self.random.random() < 0.3:
             ones = [item for item in self.values if prod(item.shape) == prod(window)] or [x]
             if prod(ones[0].shape) == prod(window):
-                one = self.reshaped(self.random.choice(ones), (1, *window))
+                single = self.reshaped(self.random.choice(ones), (1, *window))
                 dims = [*range(1 + len(window))]
                 kinds = f"({type_of(window, x.dtype)}) -> {updates.type}"
-                flat = self.reshaped(one, window)
+                flat = self.reshaped(single, window)
                 text = f"stablehlo.broadcast_in_dim {flat.name}, dims = {dims[1:]} : {kinds}"
                 updates = self.op(text, updates.shape, x.dtype)
         body = self.random.choice(("maximum", "minimum", *(("add", "add") if is_exact(x.dtype) else ())))

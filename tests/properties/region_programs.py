@@ -95,7 +95,7 @@ class _Writer:
 
     def _pick(self, lines: list[str], scope: Scope, shape: Shape, depth: int) -> str:
         """Return a value of a shape: one that is there, or that of a new op."""
-        known = [name for name, own in scope if own == shape]
+        known = [name for name, known_shape in scope if known_shape == shape]
         if known and self.random.random() < 0.9:
             return self.random.choice(known[-4:])
         if depth > 0 and self.random.random() < 0.5:
@@ -112,9 +112,9 @@ class _Writer:
         regions: Sequence[str] = (),
     ) -> list[str]:
         """Add an op, and return its results."""
-        made = self._name()
-        names = [made] if len(results) == 1 else [f"{made}#{number}" for number in range(len(results))]
-        left = made if len(results) == 1 else f"{made}:{len(results)}"
+        result_name = self._name()
+        names = [result_name] if len(results) == 1 else [f"{result_name}#{number}" for number in range(len(results))]
+        left = result_name if len(results) == 1 else f"{result_name}:{len(results)}"
         bodies = f" ({', '.join(regions)})" if regions else ""
         types = ", ".join(_type(shape) for shape in results)
         values, kinds = ", ".join(value for value, _ in operands), ", ".join(kind for _, kind in operands)
@@ -125,7 +125,7 @@ class _Writer:
     def _plain(
         self, lines: list[str], scope: Scope, name: str, operands: Sequence[tuple[str, Shape]], shape: Shape
     ) -> str:
-        typed = [(value, _type(own)) for value, own in operands]
+        typed = [(value, _type(shape_of_operand)) for value, shape_of_operand in operands]
         return self._emit(lines, scope, name, typed, [shape])[0]
 
     def _op(self, lines: list[str], scope: Scope, shape: Shape, depth: int) -> str:
@@ -133,19 +133,21 @@ class _Writer:
         random = self.random
         if random.random() < 0.05:
             direction = random.choice(("NONE", "FORWARD", "BACKWARD"))
-            value, made = self._pick(lines, scope, shape, depth), self._name()
-            lines.append(f"{made} = sdy.propagation_barrier {value} allowed_direction={direction} : {_type(shape)}")
-            scope.append((made, shape))
-            return made
+            value, result_name = self._pick(lines, scope, shape, depth), self._name()
+            lines.append(
+                f"{result_name} = sdy.propagation_barrier {value} allowed_direction={direction} : {_type(shape)}"
+            )
+            scope.append((result_name, shape))
+            return result_name
         if random.random() < 0.05:
             value = self._pick(lines, scope, shape, depth)
             number = self.groups.setdefault(shape, len(self.groups))
             lines.append(f"sdy.sharding_group {value} group_id={number} : {_type(shape)}")
         if random.random() < 0.12:
-            value, made = self._pick(lines, scope, shape, depth), self._name()
-            lines.append(f"{made} = sdy.sharding_constraint {value} {self._sharding(shape)} : {_type(shape)}")
-            scope.append((made, shape))
-            return made
+            value, result_name = self._pick(lines, scope, shape, depth), self._name()
+            lines.append(f"{result_name} = sdy.sharding_constraint {value} {self._sharding(shape)} : {_type(shape)}")
+            scope.append((result_name, shape))
+            return result_name
         if depth > 0 and random.random() < 0.5:
             return random.choice(
                 (
@@ -181,28 +183,34 @@ class _Writer:
         else:
             kinds += [("sum", [(*shape, size)]), ("max", [(*shape, size)])] * (len(shape) == 1)
         name, shapes = random.choice(kinds)
-        return self._plain(lines, scope, name, [(self._pick(lines, scope, own, depth), own) for own in shapes], shape)
+        return self._plain(
+            lines,
+            scope,
+            name,
+            [(self._pick(lines, scope, operand_shape, depth), operand_shape) for operand_shape in shapes],
+            shape,
+        )
 
     def _region(
         self, scope: Scope, arguments: Sequence[Shape], yielded: Sequence[Shape], depth: int, *, captures: bool = True
     ) -> str:
         """Return a region."""
-        own: Scope = [(self._name(), shape) for shape in arguments]
-        inner: Scope = [*(scope if captures else ()), *own]
-        header = ", ".join(f"{name}: {_type(shape)}" for name, shape in own)
+        inner_scope: Scope = [(self._name(), shape) for shape in arguments]
+        inner: Scope = [*(scope if captures else ()), *inner_scope]
+        header = ", ".join(f"{name}: {_type(shape)}" for name, shape in inner_scope)
         lines: list[str] = []
         self.nesting += 1
         for _ in range(self.random.randint(0, 2)):
             self._op(lines, inner, self._shape(), depth)
         ends = []
         for shape in yielded:
-            last = [name for name, known in own if known == shape]
+            last = [name for name, known in inner_scope if known == shape]
             use_argument = last and self.random.random() < 0.3
             ends.append(self.random.choice(last) if use_argument else self._op(lines, inner, shape, depth))
         self.nesting -= 1
         types = ", ".join(map(_type, yielded))
         end = f'"toy.yield"({", ".join(ends)}) : ({types}) -> ()'
-        return "\n".join(["{", f"^bb0({header}):" if own else "", *lines, end, "}"]).replace("\n\n", "\n")
+        return "\n".join(["{", f"^bb0({header}):" if inner_scope else "", *lines, end, "}"]).replace("\n\n", "\n")
 
     def _values(self, lines: list[str], scope: Scope, shapes: Sequence[Shape], depth: int) -> list[tuple[str, str]]:
         return [(self._pick(lines, scope, shape, depth), _type(shape)) for shape in shapes]
@@ -242,13 +250,13 @@ class _Writer:
 
     def _fused_scalars(self, lines: list[str], scope: Scope, shape: Shape, depth: int) -> str:
         values = self._values(lines, scope, [shape], depth)
-        argument, made = self._name(), self._name()
+        argument, result = self._name(), self._name()
         region = "\n".join(
             [
                 "{",
                 f"^bb0({argument}: tensor<f32>):",
-                f'{made} = "toy.{self.random.choice(("half", "tanh"))}"({argument}) : (tensor<f32>) -> tensor<f32>',
-                f'"toy.yield"({made}) : (tensor<f32>) -> ()',
+                f'{result} = "toy.{self.random.choice(("half", "tanh"))}"({argument}) : (tensor<f32>) -> tensor<f32>',
+                f'"toy.yield"({result}) : (tensor<f32>) -> ()',
                 "}",
             ]
         )
@@ -265,24 +273,24 @@ class _Writer:
         taken = [self._shape() for _ in range(self.random.randint(1, 2))]
         name, conditions = f"@f{len(self.functions)}", self.conditions
         self.functions.append("")
-        own: Scope = []
-        arguments = [self._argument(own, item) for item in taken]
+        inner_scope: Scope = []
+        arguments = [self._argument(inner_scope, item) for item in taken]
         self.conditions = [("%condition", ())]
         inner = ['%condition = "toy.constant"() : () -> tensor<i1>']
-        returned = self._op(inner, own, shape, depth)
+        returned = self._op(inner, inner_scope, shape, depth)
         self.conditions = conditions
         body = "\n".join([*inner, f"return {returned} : {_type(shape)}"])
         number = int(name[2:])
         result = f"({_type(shape)} {self._attribute(shape)})"
         self.functions[number] = f"func.func private {name}({', '.join(arguments)}) -> {result} {{\n{body}\n}}"
-        made = ""
+        result_name = ""
         for _ in range(self.random.randint(1, 2)):
             values = self._values(lines, scope, taken, depth)
-            made = self._name()
+            result_name = self._name()
             names, kinds = ", ".join(value for value, _ in values), ", ".join(kind for _, kind in values)
-            lines.append(f"{made} = call {name}({names}) : ({kinds}) -> {_type(shape)}")
-            scope.append((made, shape))
-        return made
+            lines.append(f"{result_name} = call {name}({names}) : ({kinds}) -> {_type(shape)}")
+            scope.append((result_name, shape))
+        return result_name
 
 
 def _type(shape: Shape, dtype: str = "f32") -> str:

@@ -56,10 +56,10 @@ def test_dependents_are_all_steps_with_a_slot(make, seed: int) -> None:
 def test_random_programs_have_steps_that_are_not_requeued() -> None:
     """The law above is about something: some programs have steps that see a change and are not put back."""
     problems = [prepared(seed) for seed in SEEDS]
-    found = 0
+    actual = 0
     for problem in problems:
         for slot in range(len(problem.slot_values) if problem else 0):
             assert problem is not None
             problem.dependents.of(slot)
-        found += sum(map(len, problem.dependents.not_requeued.values())) if problem else 0
-    assert found > 10
+        actual += sum(map(len, problem.dependents.not_requeued.values())) if problem else 0
+    assert actual > 10

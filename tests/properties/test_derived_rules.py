@@ -106,19 +106,19 @@ def test_transpose(case: tuple[Shape, list[int]]) -> None:
     """Transposes are the same."""
     shape, order = case
     out = tuple(shape[dim] for dim in order)
-    found = derived(len(shape), [(dims(range(len(shape))), shape)], [(dims(order), out)])
-    assert found == written("transpose", [shape], [out], permutation=tuple(order))
+    actual = derived(len(shape), [(dims(range(len(shape))), shape)], [(dims(order), out)])
+    assert actual == written("transpose", [shape], [out], permutation=tuple(order))
 
 
 @given(SHAPES, st.data())
 def test_broadcast(out: Shape, data: st.DataObject) -> None:
     """Broadcasts are the same, whether dimensions are new or of size 1 before; those are indexed by 0."""
-    kept = data.draw(st.lists(st.sampled_from(range(len(out))), unique=True).map(sorted))
-    expanded = [data.draw(st.booleans()) and out[dim] != 1 for dim in kept]
-    shape = tuple(1 if is_expanded else out[dim] for dim, is_expanded in zip(kept, expanded, strict=True))
-    text = ", ".join("0" if is_expanded else f"d{dim}" for dim, is_expanded in zip(kept, expanded, strict=True))
-    found = derived(len(out), [(text, shape)], [(dims(range(len(out))), out)])
-    assert found == written("broadcast_in_dim", [shape], [out], broadcast_dimensions=tuple(kept))
+    out_dims = data.draw(st.lists(st.sampled_from(range(len(out))), unique=True).map(sorted))
+    expanded = [data.draw(st.booleans()) and out[dim] != 1 for dim in out_dims]
+    shape = tuple(1 if is_expanded else out[dim] for dim, is_expanded in zip(out_dims, expanded, strict=True))
+    text = ", ".join("0" if is_expanded else f"d{dim}" for dim, is_expanded in zip(out_dims, expanded, strict=True))
+    actual = derived(len(out), [(text, shape)], [(dims(range(len(out))), out)])
+    assert actual == written("broadcast_in_dim", [shape], [out], broadcast_dimensions=tuple(out_dims))
 
 
 @given(
@@ -135,7 +135,9 @@ def test_dot(batch: list[int], left: list[int], right: list[int], contracted: li
     random.shuffle(rhs)
     out = [*groups[0], *groups[1], *groups[2]]
     # The free dimensions of the result come in the order in which they stand in the operands.
-    out[len(batch) :] = [item for side, own in ((lhs, groups[1]), (rhs, groups[2])) for item in side if item in own]
+    out[len(batch) :] = [
+        item for side, letters in ((lhs, groups[1]), (rhs, groups[2])) for item in side if item in letters
+    ]
     numbers = {
         "lhs_batching_dimensions": [lhs.index(item) for item in groups[0]],
         "rhs_batching_dimensions": [rhs.index(item) for item in groups[0]],
@@ -145,8 +147,8 @@ def test_dot(batch: list[int], left: list[int], right: list[int], contracted: li
     shapes = [tuple(sizes[item] for item in loops) for loops in (lhs, rhs, out)]
     tensors = [(dims(loops), shape) for loops, shape in zip((lhs, rhs, out), shapes, strict=True)]
     text = "#stablehlo.dot<" + ", ".join(f"{key} = {value}" for key, value in numbers.items()) + ">"
-    found = derived(len(sizes), tensors[:2], tensors[2:], groups[3])
-    assert found == written("dot_general", shapes[:2], shapes[2:], dot_dimension_numbers=text)
+    actual = derived(len(sizes), tensors[:2], tensors[2:], groups[3])
+    assert actual == written("dot_general", shapes[:2], shapes[2:], dot_dimension_numbers=text)
 
 
 @given(SHAPES, st.data())
@@ -154,12 +156,12 @@ def test_reduce(shape: Shape, data: st.DataObject) -> None:
     """Reductions are the same, of one tensor or of several at once; initial values are scalars."""
     reduced = sorted(data.draw(st.sets(st.sampled_from(range(len(shape))))))
     count = data.draw(st.integers(1, 2))
-    kept = [dim for dim in range(len(shape)) if dim not in reduced]
-    out = tuple(shape[dim] for dim in kept)
+    remaining = [dim for dim in range(len(shape)) if dim not in reduced]
+    out = tuple(shape[dim] for dim in remaining)
     inputs: list[Tensor] = [(dims(range(len(shape))), shape)] * count
     scalars: list[Tensor] = [("", ())] * count
-    found = derived(len(shape), [*inputs, *scalars], [(dims(kept), out)] * count, reduced)
-    assert found == written("reduce", [shape] * count + [()] * count, [out] * count, dimensions=tuple(reduced))
+    actual = derived(len(shape), [*inputs, *scalars], [(dims(remaining), out)] * count, reduced)
+    assert actual == written("reduce", [shape] * count + [()] * count, [out] * count, dimensions=tuple(reduced))
 
 
 @given(SHAPES, st.data())
@@ -173,9 +175,9 @@ def test_collapse_and_expand(shape: Shape, data: st.DataObject) -> None:
     groups = [range(start, end) for start, end in pairwise(bounds)]
     joined = tuple(prod(shape[dim] for dim in group) for group in groups)
     text = ", ".join(" + ".join(f"d{dim} * {prod(shape[dim + 1 : group.stop])}" for dim in group) for group in groups)
-    whole, parts = (text, joined), (dims(range(len(shape))), shape)
-    assert untied(derived(len(shape), [whole], [parts])) == untied(written("reshape", [joined], [shape]))
-    assert untied(derived(len(shape), [parts], [whole])) == untied(written("reshape", [shape], [joined]))
+    unsplit, parts = (text, joined), (dims(range(len(shape))), shape)
+    assert untied(derived(len(shape), [unsplit], [parts])) == untied(written("reshape", [joined], [shape]))
+    assert untied(derived(len(shape), [parts], [unsplit])) == untied(written("reshape", [shape], [joined]))
 
 
 def digits(shape: Shape) -> str:
@@ -195,15 +197,15 @@ def test_regroup(factors: list[int], data: st.DataObject) -> None:
 
     source, target = grouped(), grouped()
     # A tensor without dimensions but one tells how far the loop goes.
-    found = derived(1, [(digits(source), source), ("d0", (prod(factors),))], [(digits(target), target)])
-    without_last = evolve(found, operand_mappings=found.operand_mappings[:1])
+    actual = derived(1, [(digits(source), source), ("d0", (prod(factors),))], [(digits(target), target)])
+    without_last = evolve(actual, operand_mappings=actual.operand_mappings[:1])
     assert without_last == written("reshape", [source], [target])
 
 
 def test_shapes_without_common_digits() -> None:
     """Where the digits of two shapes do not nest, a hand-written rule finds what they share, the maps do not."""
-    found = derived(1, [(digits((6, 4)), (6, 4)), ("d0", (24,))], [(digits((4, 6)), (4, 6))])
-    assert all(found.factor_sizes[factor] == 1 for mapping in found.result_mappings for (factor,) in mapping)
+    actual = derived(1, [(digits((6, 4)), (6, 4)), ("d0", (24,))], [(digits((4, 6)), (4, 6))])
+    assert all(actual.factor_sizes[factor] == 1 for mapping in actual.result_mappings for (factor,) in mapping)
     assert written("reshape", [(6, 4)], [(4, 6)]).factor_sizes == (2, 2, 3, 2, 3, 2)
 
 
@@ -212,8 +214,8 @@ def test_reverse(shape: Shape, data: st.DataObject) -> None:
     """Dimensions that run backwards are permuted in both."""
     turned = sorted(data.draw(st.sets(st.sampled_from(range(len(shape))))))
     text = ", ".join(f"{size - 1} - d{dim}" if dim in turned else f"d{dim}" for dim, size in enumerate(shape))
-    found = derived(len(shape), [(text, shape)], [(dims(range(len(shape))), shape)])
-    assert found == written("reverse", [shape], [shape], dimensions=tuple(turned))
+    actual = derived(len(shape), [(text, shape)], [(dims(range(len(shape))), shape)])
+    assert actual == written("reverse", [shape], [shape], dimensions=tuple(turned))
 
 
 @given(st.lists(st.tuples(SIZES, st.integers(0, 3), st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=4))
@@ -222,13 +224,13 @@ def test_slice(cut: list[tuple[int, int, int, int]]) -> None:
     out = tuple(size for size, _, _, _ in cut)
     shape = tuple(before + (size - 1) * step + 1 + after for size, before, after, step in cut)
     text = ", ".join(f"d{dim} * {step} + {before}" for dim, (_, before, _, step) in enumerate(cut))
-    found = derived(len(cut), [(text, shape)], [(dims(range(len(cut))), out)])
+    actual = derived(len(cut), [(text, shape)], [(dims(range(len(cut))), out)])
     expected = written("slice", [shape], [out])
-    assert found.factor_sizes == out
+    assert actual.factor_sizes == out
     assert expected.factor_sizes == shape
     changed = [dim for dim in range(len(cut)) if shape[dim] != out[dim]]
-    assert list(expected.permutation_factors) == list(found.permutation_factors) == changed
-    assert found.operand_mappings == expected.operand_mappings
+    assert list(expected.permutation_factors) == list(actual.permutation_factors) == changed
+    assert actual.operand_mappings == expected.operand_mappings
 
 
 @given(SHAPES, st.data())
@@ -238,8 +240,8 @@ def test_pad(shape: Shape, data: st.DataObject) -> None:
     high = [data.draw(st.integers(0, 2)) for _ in shape]
     out = tuple(size + before + after for size, before, after in zip(shape, low, high, strict=True))
     text = ", ".join(f"d{dim} + {before}" for dim, before in enumerate(low))
-    found = derived(len(shape), [(dims(range(len(shape))), shape), ("", ())], [(text, out)])
-    assert found == written("pad", [shape, ()], [out])
+    actual = derived(len(shape), [(dims(range(len(shape))), shape), ("", ())], [(text, out)])
+    assert actual == written("pad", [shape, ()], [out])
 
 
 @given(SHAPES, st.data())
@@ -265,12 +267,12 @@ def test_concatenate(sizes: list[int], rest: Shape) -> None:
     operands = [(f"d0 - {start}, {others}", (size, *rest)) for start, size in zip(starts, sizes, strict=False)]
     expected = written("concatenate", [shape for _, shape in operands], [(joined, *rest)], dimension=0)
     assert expected.need_replication_factors == (0,)
-    found = derived(loops, operands, [(dims(range(loops)), (joined, *rest))])
-    assert found.need_replication_factors == ()
-    assert found.permutation_factors == ((0,) if len(sizes) > 1 else ())
-    assert found.operand_mappings == expected.operand_mappings
-    assert found.result_mappings == expected.result_mappings
-    assert found.factor_sizes[1:] == expected.factor_sizes[1:]
+    actual = derived(loops, operands, [(dims(range(loops)), (joined, *rest))])
+    assert actual.need_replication_factors == ()
+    assert actual.permutation_factors == ((0,) if len(sizes) > 1 else ())
+    assert actual.operand_mappings == expected.operand_mappings
+    assert actual.result_mappings == expected.result_mappings
+    assert actual.factor_sizes[1:] == expected.factor_sizes[1:]
 
 
 def windows(size: int, window: int, stride: int, dilation: int) -> int:
@@ -291,7 +293,7 @@ def test_windows(moves: list[tuple[int, int, int, int]], rest: int) -> None:
     window = tuple(size for _, size, _, _ in moves)
     operands = [(", ".join([*texts, f"d{count}"]), shape), (dims(range(count + 1, 2 * count + 1)), window)]
     loops = 2 * count + 1
-    found = derived(loops, operands, [(dims(range(count + 1)), out)], range(count + 1, loops))
+    actual = derived(loops, operands, [(dims(range(count + 1)), out)], range(count + 1, loops))
     attributes = {
         "window_dimensions": (*window, 1),
         "window_strides": (*(stride for _, _, stride, _ in moves), 1),
@@ -299,14 +301,14 @@ def test_windows(moves: list[tuple[int, int, int, int]], rest: int) -> None:
     }
     expected = written("reduce_window", [shape, ()], [out], **attributes)
     for dim, (size, length, stride, dilation) in enumerate(moves):
-        (written_factor,), (factor,) = expected.result_mappings[0][dim], found.result_mappings[0][dim]
+        (written_factor,), (factor,) = expected.result_mappings[0][dim], actual.result_mappings[0][dim]
         is_permuted = written_factor in expected.permutation_factors
         assert is_permuted == (length != 1 or stride != 1)
         is_dense = length == 1 or (dilation, stride) == (1, length) or (stride, dilation) == (1, size)
         # One window does not move at all.
         if size == 1 or (size * length == shape[dim] and is_dense):
-            assert factor not in found.permutation_factors
+            assert factor not in actual.permutation_factors
         else:
-            assert factor in found.permutation_factors
-            assert found.operand_mappings[0][dim] == (factor,)
-    assert found.operand_mappings[0][count] == found.result_mappings[0][count]
+            assert factor in actual.permutation_factors
+            assert actual.operand_mappings[0][dim] == (factor,)
+    assert actual.operand_mappings[0][count] == actual.result_mappings[0][count]

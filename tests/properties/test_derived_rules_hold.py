@@ -48,41 +48,41 @@ class Loops:
         """Where a device has the element of a tensor that a point of the loops needs, or None."""
         place = []
         for expression, held in zip(self.maps[number].results, shard.positions, strict=True):
-            found = np.flatnonzero(held == evaluate(expression, lambda loop: point[loop.number]))
-            if not len(found):
+            actual = np.flatnonzero(held == evaluate(expression, lambda loop: point[loop.number]))
+            if not len(actual):
                 return None
-            place.append(int(found[0]))
+            place.append(int(actual[0]))
         return tuple(place)
 
 
 @st.composite
 def dimensions(draw, sizes):
     """Draw an expression over loops, and the size of a dimension that it fits."""
-    one = draw(st.integers(0, len(sizes) - 1))
+    single = draw(st.integers(0, len(sizes) - 1))
     other = draw(st.integers(0, len(sizes) - 1))
-    size = sizes[one]
+    size = sizes[single]
     kind = draw(
         st.sampled_from(["plain"] * 6 + ["dense", "part", "reverse", "shift", "stride", "window", "opaque", "zero"])
     )
-    if kind == "dense" and one != other:
-        return add((times(dim(one), constant(sizes[other])), dim(other))), size * sizes[other]
-    if kind == "window" and one != other:
-        return add((dim(one), dim(other))), size + sizes[other] - 1
+    if kind == "dense" and single != other:
+        return add((times(dim(single), constant(sizes[other])), dim(other))), size * sizes[other]
+    if kind == "window" and single != other:
+        return add((dim(single), dim(other))), size + sizes[other] - 1
     if kind == "part" and size == 4:
-        return Binary(draw(st.sampled_from(("/", "mod"))), dim(one), Constant(2)), 2
+        return Binary(draw(st.sampled_from(("/", "mod"))), dim(single), Constant(2)), 2
     if kind == "reverse":
-        return add((times(dim(one), constant(-1)), constant(size - 1))), size
+        return add((times(dim(single), constant(-1)), constant(size - 1))), size
     if kind == "shift":
-        return add((dim(one), constant(2))), size + 2
+        return add((dim(single), constant(2))), size + 2
     if kind == "stride":
-        return times(dim(one), constant(2)), 2 * size
+        return times(dim(single), constant(2)), 2 * size
     if kind == "opaque":
         # The square of a sum of loops, cut to the size of its dimension.
-        total, cut = add((dim(one), dim(other))), draw(st.sampled_from((2, 4)))
+        total, cut = add((dim(single), dim(other))), draw(st.sampled_from((2, 4)))
         return Binary("mod", Binary("*", total, total), Constant(cut)), cut
     if kind == "zero":
         return constant(0), draw(st.sampled_from((1, 2)))
-    return dim(one), size
+    return dim(single), size
 
 
 @st.composite
@@ -94,10 +94,10 @@ def loops(draw):
         dims = draw(st.lists(dimensions(sizes), max_size=3))
         maps.append(AffineMap(len(sizes), tuple(expression for expression, _ in dims)))
         shapes.append(tuple(size for _, size in dims))
-    kept = [loop for loop in range(len(sizes)) if draw(st.booleans())]
-    maps.append(AffineMap.of_dims(len(sizes), draw(st.permutations(kept))))
+    projected_loops = [loop for loop in range(len(sizes)) if draw(st.booleans())]
+    maps.append(AffineMap.of_dims(len(sizes), draw(st.permutations(projected_loops))))
     shapes.append(tuple(sizes[expression.number] for expression in maps[-1].results))
-    kinds = tuple(PARALLEL if loop in kept else REDUCTION for loop in range(len(sizes)))
+    kinds = tuple(PARALLEL if loop in projected_loops else REDUCTION for loop in range(len(sizes)))
     return Loops(sizes, kinds, tuple(maps), tuple(shapes))
 
 

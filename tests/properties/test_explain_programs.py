@@ -54,7 +54,7 @@ def check_chains(trace: Trace) -> None:
         assert axis_set_difference((axis,), [chain.axis for chain in chains], mesh) == ()
         for chain in chains:
             start = chain.annotation.sharding.dim_shardings[chain.dimension].axes
-            assert any(one.contains(chain.axis) for one in start)
+            assert any(item.contains(chain.axis) for item in start)
             assert all(later.visit > earlier.visit or later.direction == "group" for later, earlier in pairs(chain))
 
 
@@ -84,7 +84,7 @@ def check_reasons(trace: Trace, slot: int, dimension: int) -> None:
             held = sharding.dim_shardings[source_dimension].axes if sharding else ()
             manual = trace.annotations[source].sharding.dim_shardings if source in trace.annotations else ()
             outside = manual[source_dimension].axes if manual else ()
-            assert any(one.overlaps(reason.axis) for one in (*held, *outside))
+            assert any(item.overlaps(reason.axis) for item in (*held, *outside))
 
 
 def axes_of(trace: Trace) -> Iterator[tuple[int, int, AxisRef]]:

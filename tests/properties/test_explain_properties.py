@@ -72,7 +72,7 @@ def test_every_axis_that_another_tensor_has_is_accounted_for(
                 if source == target or factor not in other.factors:
                     continue
                 for axis in axis_set_difference(other.factors[factor].axes, entry.axes, mesh):
-                    assert any(one.overlaps(axis) for one in reported)
+                    assert any(element.overlaps(axis) for element in reported)
 
 
 @given(steps(), st.sampled_from(Strategy), st.booleans())
@@ -95,8 +95,8 @@ def test_what_a_reason_names_does_stand_in_the_way(step: Step, strategy: Strateg
         changed = list(shardings)
         changed[refusal.other] = FREED[refusal.reason](old)
         again = explain_step(rule, changed, common, both, strategy, is_elementwise=is_elementwise)
-        found = {(one.reason, one.other, one.target, one.factor) for one in again.refused}
-        assert (refusal.reason, refusal.other, refusal.target, refusal.factor) not in found
+        actual = {(item.reason, item.other, item.target, item.factor) for item in again.refused}
+        assert (refusal.reason, refusal.other, refusal.target, refusal.factor) not in actual
 
 
 FREED = {

@@ -65,10 +65,10 @@ def test_tiles_are_those_of_the_definition(case: tuple[TensorSharding, Mesh]) ->
         assert theirs.is_replicated() or theirs.is_unreduced()
         return
     dims = theirs.tile_assignment_dimensions()
-    found: dict[int, tuple[int, ...]] = {}
+    collected: dict[int, tuple[int, ...]] = {}
     for device, tile in zip(theirs.tile_assignment_devices(), product(*map(range, dims)), strict=True):
-        found[device] = tile[: sharding.rank]
-    assert found == {device: _tile(sharding, mesh, place) for place, device in enumerate(_devices(mesh))}
+        collected[device] = tile[: sharding.rank]
+    assert collected == {device: _tile(sharding, mesh, place) for place, device in enumerate(_devices(mesh))}
 
 
 def _devices(mesh: Mesh) -> tuple[int, ...]:
@@ -100,9 +100,9 @@ def test_derived_meshes_say_the_same(data: st.DataObject) -> None:
     for hlo in hlos:
         rank = hlo.rank or 0
         again = [
-            to_hlo_sharding(from_hlo_sharding(hlo, one, rank=rank), one)
-            for one in derived
-            if hlo.tiles is None or fits_mesh(hlo, one)
+            to_hlo_sharding(from_hlo_sharding(hlo, item, rank=rank), item)
+            for item in derived
+            if hlo.tiles is None or fits_mesh(hlo, item)
         ]
         assert again
         for other in again:

@@ -149,12 +149,12 @@ def test_composing_applies_one_after_the_other(data: st.DataObject) -> None:
         bounds = [range(bound.interval.lower, bound.interval.upper + 1) for bound in second.ranges]
         for own in itertools.product(*bounds):
             values = [numpy.array([value]) for value in (*results, *own)]
-            for found in table(second, values).values():
-                expected[point[:dims] + own + point[dims:]] = found
+            for actual in table(second, values).values():
+                expected[point[:dims] + own + point[dims:]] = actual
     sizes = [*first.dims, *second.ranges, *first.ranges]
-    whole = IndexingMap((), tuple(first.dims), (*second.ranges, *first.ranges))
+    flat_map = IndexingMap((), tuple(first.dims), (*second.ranges, *first.ranges))
     assert len(sizes) == dims + ranges + len(first.ranges)
-    assert table(composed, points(whole)) == expected
+    assert table(composed, points(flat_map)) == expected
 
 
 @given(maps())

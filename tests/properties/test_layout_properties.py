@@ -129,8 +129,8 @@ def test_shards_keep_the_layout(shape: Shape, data: st.DataObject) -> None:
     counts = data.draw(st.tuples(*[st.integers(1, 9)] * shape.rank))
     shard = shard_shape(shape, counts)
     assert shard.layout == shape.layout
-    for whole, part, count in zip(shape.static_bounds, shard.static_bounds, counts, strict=True):
-        assert part * count >= whole > (part - 1) * count or whole == part == 0
+    for bound, part, count in zip(shape.static_bounds, shard.static_bounds, counts, strict=True):
+        assert part * count >= bound > (part - 1) * count or bound == part == 0
 
 
 @given(array_shapes(max_size=300), st.sampled_from(sorted(POLICIES)))
@@ -157,4 +157,4 @@ def test_agrees_with_xla(shapes: list[object]) -> None:
     for shape, (_, known) in zip(shapes, answers, strict=True):
         ours = [array.layout for array in arrays(shape)]  # type: ignore[arg-type]
         assert [list(layout.minor_to_major) for layout in ours] == [numbers for numbers, _ in known]
-        assert [len(layout.tiles) for layout in ours] == [len(found) for _, found in known]
+        assert [len(layout.tiles) for layout in ours] == [len(actual) for _, actual in known]

@@ -73,13 +73,13 @@ def problem(map_: IndexingMap) -> str:
         return "the domain is not empty" if inside.any() else ""
     if (numpy.broadcast_to(simple.holds(*groups), points[0].shape) != inside).any():
         return "another domain"
-    for ours, given in zip(simple.evaluate(*groups), map_.evaluate(*groups), strict=True):
-        if (numpy.where(inside, ours, 0) != numpy.where(inside, given, 0)).any():
+    for ours, original in zip(simple.evaluate(*groups), map_.evaluate(*groups), strict=True):
+        if (numpy.where(inside, ours, 0) != numpy.where(inside, original, 0)).any():
             return "other values"
     if simplify(simple) != simple:
         return "simplifying again changes it"
     lengths = zip(map(count_operators, simple.results), map_.results, strict=True)
-    is_longer = any(length > count_operators(canonicalize(given)) for length, given in lengths)
+    is_longer = any(length > count_operators(canonicalize(original)) for length, original in lengths)
     return "longer than the canonical form" if is_longer else ""
 
 
@@ -93,5 +93,5 @@ def test_simplifying_many_maps(seed: int) -> None:
     """
     random = Random(seed)
     maps = [draw(random) for _ in range(BATCH)]
-    found = [(reason, str(map_)) for map_ in maps if (reason := problem(map_))]
-    assert found == []
+    actual = [(reason, str(map_)) for map_ in maps if (reason := problem(map_))]
+    assert actual == []

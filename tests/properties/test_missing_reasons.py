@@ -78,10 +78,10 @@ def at_end(trace: Trace, step: int) -> list[TensorSharding | None]:
     if step in getattr(trace, "edges", ()):
         return trace.edges[step]
     values, final = trace.problem.table.values, trace.solution.shardings
-    found = [values[final[slot]] if slot >= 0 else None for slot in slots_of_visit(trace.problem, step)]
-    if step in trace.problem.transforms and found[-1] is not None:
-        found[-1] = trace.problem.transforms[step][0](found[-1])
-    return found
+    actual = [values[final[slot]] if slot >= 0 else None for slot in slots_of_visit(trace.problem, step)]
+    if step in trace.problem.transforms and actual[-1] is not None:
+        actual[-1] = trace.problem.transforms[step][0](actual[-1])
+    return actual
 
 
 def visited_again(trace: Trace, step: int) -> dict[int, TensorSharding]:
@@ -95,7 +95,7 @@ def visited_again(trace: Trace, step: int) -> dict[int, TensorSharding]:
     last = visits[-1]
     rule = problem.step_rules[step] if step >= 0 else problem.function_results[-1 - step][0]
     group = problem.groups[last.group] if step >= 0 else None
-    ids = tuple(problem.table.intern(one) if one is not None else 0 for one in at_end(trace, step))
+    ids = tuple(problem.table.intern(item) if item is not None else 0 for item in at_end(trace, step))
     outcome = problem.outcomes.outcome(
         problem.outcomes.intern_rule(rule),
         directions_of_visit(problem, trace.log, last),
@@ -104,15 +104,15 @@ def visited_again(trace: Trace, step: int) -> dict[int, TensorSharding]:
         is_elementwise=group is not None and group.is_elementwise,
         conservative=group is not None and group.conservative and step not in problem.transforms,
     )
-    found = {}
+    collected = {}
     slots, final = slots_of_visit(problem, step), trace.solution.shardings
     for position, number in outcome:
         new = problem.table.values[number]
         if position == len(slots) - 1 and step in problem.transforms:
             new = problem.transforms[step][1](new)
         if slots[position] >= 0 and new != problem.table.values[final[slots[position]]]:
-            found[position] = problem.table.values[number]
-    return found
+            collected[position] = problem.table.values[number]
+    return collected
 
 
 def had(trace: Trace, spot: tuple[int, int], reason: SlotRefusal) -> tuple[AxisRef, ...]:
@@ -123,7 +123,7 @@ def had(trace: Trace, spot: tuple[int, int], reason: SlotRefusal) -> tuple[AxisR
         trace.history.sharding(trace.history.before(slot, time)) if reason.visit >= 0 else trace.history.last(slot)
     )
     manual = trace.annotations[slot].sharding if slot in trace.annotations else None
-    axes = [one.dim_shardings[dimension].axes for one in (sharding, manual) if one is not None]
+    axes = [item.dim_shardings[dimension].axes for item in (sharding, manual) if item is not None]
     return tuple(axis for some in axes for axis in some)
 
 
@@ -141,7 +141,7 @@ def check(trace: Trace, reason: SlotRefusal) -> None:
             assert reason.obstacle is not None
             assert reason.by
             held = had(trace, reason.obstacle, reason)
-            assert all(any_overlap((one,), held) for one in reason.by)
+            assert all(any_overlap((item,), held) for item in reason.by)
         case Reason.CLOSED:
             slot, dimension = reason.obstacle or reason.slot_dim
             assert as_seen(trace, reason, slot).dim_shardings[dimension].is_closed
@@ -194,7 +194,7 @@ def check_not_revisited(trace: Trace, reason: SlotRefusal) -> None:
 
 def check_mesh(trace: Trace, reason: SlotRefusal) -> None:
     """Check that there really are two meshes, or one of a single device."""
-    meshes = [trace.problem.table.mesh_of(one) for one in at_end(trace, reason.step) if one is not None]
+    meshes = [trace.problem.table.mesh_of(item) for item in at_end(trace, reason.step) if item is not None]
     assert len({mesh for mesh in meshes if not mesh.is_empty}) > 1 or any(mesh.is_maximal for mesh in meshes)
 
 
@@ -211,9 +211,9 @@ def check_not_offered(trace: Trace, reason: SlotRefusal) -> None:
         if step in trace.erased or index is None:
             continue
         shardings = at_end(trace, step)
-        meshes = [trace.problem.table.mesh_of(one) for one in shardings if one is not None]
-        mesh = next((one for one in meshes if not one.is_empty), None)
-        if mesh is None or mesh.is_maximal or any(one != mesh for one in meshes if not one.is_empty):
+        meshes = [trace.problem.table.mesh_of(item) for item in shardings if item is not None]
+        mesh = next((item for item in meshes if not item.is_empty), None)
+        if mesh is None or mesh.is_maximal or any(item != mesh for item in meshes if not item.is_empty):
             continue
         tensors = project_step(index.rule, shardings, mesh).tensors
         for factor in index.mappings[position][dimension]:

@@ -117,10 +117,10 @@ def test_rules_of_one_class_behave_alike(
     is_elementwise = data.draw(st.booleans())
     for strategy in Strategy:
         computed = []
-        for one in (rule, other):
+        for item in (rule, other):
             outcomes = StepOutcomes(ShardingTable({"mesh": mesh}))
             ids = tuple(outcomes.table.intern(sharding) for sharding in shardings)
-            rule_id = outcomes.intern_rule(one)
+            rule_id = outcomes.intern_rule(item)
             outcome = outcomes.outcome(rule_id, directions, strategy, ids, is_elementwise=is_elementwise)
             computed.append([(position, outcomes.table.values[new]) for position, new in outcome])
         assert computed[0] == computed[1]

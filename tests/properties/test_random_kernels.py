@@ -85,18 +85,18 @@ def worker() -> Iterator[ProcessPoolExecutor]:
 
 def check(seeds: range, worker: ProcessPoolExecutor) -> None:
     """Check that the kernels of seeds give what XLA:CPU gives, and that few of them are refused."""
-    found: Counter[str] = Counter()
+    collected: Counter[str] = Counter()
     wrong = {}
     four_bits = runs_four_bits()
     for seed in seeds:
         program = random_program(seed, four_bits=four_bits)
         want = worker.submit(reference, program.text, program.arrays).result()
         text = difference(program, want)
-        found[text] += 1
+        collected[text] += 1
         if text and text[1:] not in REFUSALS:
             wrong[seed] = f"{text}:\n{program.text}"
     assert not wrong, "\n".join(f"seed {seed}: {text}" for seed, text in wrong.items())
-    assert found[""] > 0.8 * len(seeds), found
+    assert collected[""] > 0.8 * len(seeds), collected
 
 
 def test_a_seed_gives_the_same_program_again() -> None:

@@ -95,12 +95,14 @@ def test_two_axes_relate_as_their_digits_do(data: st.DataObject) -> None:
     """Containing, overlapping, prefix and suffix are what they say on the digits of the devices."""
     mesh = data.draw(SIZED_MESHES)
     a, b = data.draw(sdy.coexisting_pairs(mesh))
-    one, two = shards([a], mesh), shards([b], mesh)
+    first, second = shards([a], mesh), shards([b], mesh)
     assert a.can_coexist(b)
     assert a.overlaps(b) == (not independent([a], [b], mesh))
-    assert a.contains(b) == (count(one, two) == count(one))
+    assert a.contains(b) == (count(first, second) == count(first))
     assert a.prefix_of(b) == is_prefix([a], [b], mesh)
-    ends_with = two == one or (b.size(mesh) % a.size(mesh) == 0 and [item % a.size(mesh) for item in two] == one)
+    ends_with = second == first or (
+        b.size(mesh) % a.size(mesh) == 0 and [item % a.size(mesh) for item in second] == first
+    )
     assert a.suffix_of(b, mesh) == ends_with
 
 
@@ -166,8 +168,8 @@ def test_sorting_and_merging_gives_one_form(data: st.DataObject) -> None:
     """Any order of the same parts sorts and merges to the same list, in mesh order."""
     mesh = data.draw(SIZED_MESHES)
     parts = data.draw(sdy.partitions(mesh))
-    whole = tuple(AxisRef(axis.name) for axis in mesh.axes if axis.size > 1)
-    assert sort_and_merge(parts, mesh) == whole
+    all_axes = tuple(AxisRef(axis.name) for axis in mesh.axes if axis.size > 1)
+    assert sort_and_merge(parts, mesh) == all_axes
     some = parts[: len(parts) // 2]
     assert sort_and_merge(some, mesh) == sort_and_merge(some[::-1], mesh)
     assert count(shards(sort_and_merge(some, mesh), mesh), shards(some, mesh)) == axes_size(some, mesh)

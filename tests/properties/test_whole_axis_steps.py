@@ -42,8 +42,8 @@ def whole_shardings(draw: st.DrawFn, rank: int) -> TensorSharding | None:
         parts.append(tuple(AxisRef(name) for name in axes[:count]))
         axes = axes[count:]
     dims = tuple(DimensionSharding(part, draw(st.booleans())) for part in parts[:rank])
-    made = TensorSharding("mesh", dims, tuple(sorted(parts[rank], key=MESH.sort_key)), parts[rank + 1])
-    return draw(st.none() | st.just(made))
+    sharding = TensorSharding("mesh", dims, tuple(sorted(parts[rank], key=MESH.sort_key)), parts[rank + 1])
+    return draw(st.none() | st.just(sharding))
 
 
 @given(whole_axis_rules(), st.data())
@@ -52,13 +52,13 @@ def test_the_fast_form_does_what_the_general_one_does(rule: OpShardingRule, data
     shardings = [data.draw(whole_shardings(len(mapping))) for mapping in rule.mappings]
     directions = tuple(data.draw(st.integers(0, 3)) for _ in rule.factor_sizes)
     is_elementwise = data.draw(st.booleans())
-    whole = whole_axis_rule(rule)
-    assert whole is not None
+    coarse_rule = whole_axis_rule(rule)
+    assert coarse_rule is not None
     tensors = [
-        open_tensor(len(mapping)) if one is None else _without_sub_axes(one)
-        for one, mapping in zip(shardings, rule.mappings, strict=True)
+        open_tensor(len(mapping)) if item is None else _without_sub_axes(item)
+        for item, mapping in zip(shardings, rule.mappings, strict=True)
     ]
-    changes = propagate_whole_axes(whole, tensors, directions, MESH, is_elementwise=is_elementwise)
+    changes = propagate_whole_axes(coarse_rule, tensors, directions, MESH, is_elementwise=is_elementwise)
 
     projection = project_step(rule, shardings, MESH)
     context = StepContext(rule.factor_sizes, directions, MESH, conservative=False, is_elementwise=is_elementwise)

@@ -106,13 +106,19 @@ def _bag_gradients(mode: int) -> Callable[..., Any]:
     """Return sums of rows of a table, with weights where these are allowed, and their gradients."""
 
     def call(table: torch.Tensor, rows: torch.Tensor, grad: torch.Tensor, weights: torch.Tensor) -> Any:
-        own = None if mode else weights
-        given = rows, torch.tensor([0, 2, 3])
-        made = aten._embedding_bag(table, *given, False, mode, False, own)
-        gradient = aten._embedding_bag_backward(grad, *given, *made[1:], len(table), False, mode, False, own)
+        per_sample_weights = None if mode else weights
+        rows_and_offsets = rows, torch.tensor([0, 2, 3])
+        output = aten._embedding_bag(table, *rows_and_offsets, False, mode, False, per_sample_weights)
+        gradient = aten._embedding_bag_backward(
+            grad, *rows_and_offsets, *output[1:], len(table), False, mode, False, per_sample_weights
+        )
         if mode:
-            return made[0], gradient
-        return made[0], gradient, aten._embedding_bag_per_sample_weights_backward(grad, table, *given, made[1], mode)
+            return output[0], gradient
+        return (
+            output[0],
+            gradient,
+            aten._embedding_bag_per_sample_weights_backward(grad, table, *rows_and_offsets, output[1], mode),
+        )
 
     return call
 

@@ -47,8 +47,8 @@ def _resized(name: str) -> Arguments:
 
 def _padded(kind: str, rank: int) -> Arguments:
     image, widths = _PADS[rank]
-    made = getattr(torch.ops.aten, f"{kind}_pad{rank}d")(image, widths)
-    return given(made / 2, image, widths)
+    padded = getattr(torch.ops.aten, f"{kind}_pad{rank}d")(image, widths)
+    return given(padded / 2, image, widths)
 
 
 GRADIENT_CALLS: dict[str, Arguments] = {

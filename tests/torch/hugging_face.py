@@ -101,9 +101,9 @@ MESHES = {"4": {"model": 4}, "2x2": {"data": 2, "model": 2}}
 def exported(name: str, batch: int) -> tuple[Any, torch.Tensor]:
     """Return a model, exported, and its input."""
     model = MODELS[name]
-    given = model.input(batch)
+    batch_inputs = model.input(batch)
     module = randomized(model.make())
-    return torch.export.export(module, (given,)).run_decompositions({}), given
+    return torch.export.export(module, (batch_inputs,)).run_decompositions({}), batch_inputs
 
 
 def propagated(name: str, program: Any, mesh: Mapping[str, int]) -> sdy.Result:
@@ -111,7 +111,9 @@ def propagated(name: str, program: Any, mesh: Mapping[str, int]) -> sdy.Result:
     specs = program.graph_signature.input_specs
     names = [item.target for item in specs if item.target]
     shardings = {
-        glob: given for glob, given in MODELS[name].shardings.items() if any(fnmatchcase(one, glob) for one in names)
+        glob: sharding
+        for glob, sharding in MODELS[name].shardings.items()
+        if any(fnmatchcase(entry, glob) for entry in names)
     }
     if "data" in mesh:
         shardings[program.graph_signature.user_inputs[0]] = ("data",)
@@ -125,11 +127,11 @@ def distance(got: Any, want: Any) -> float:
         ValueError: an output is not finite or equal for the whole batch, so that a difference would not be seen.
     """
     pairs = [
-        (one, other)
-        for one, other in zip(got, torch.utils._pytree.tree_leaves(want), strict=True)
-        if isinstance(other, torch.Tensor)
+        (left, right)
+        for left, right in zip(got, torch.utils._pytree.tree_leaves(want), strict=True)
+        if isinstance(right, torch.Tensor)
     ]
-    for _, other in pairs:
-        if not bool(other.isfinite().all()) or float((other - other[:1]).abs().max() / other.abs().max()) < 1e-3:
+    for _, right in pairs:
+        if not bool(right.isfinite().all()) or float((right - right[:1]).abs().max() / right.abs().max()) < 1e-3:
             raise ValueError("an output is not finite, or does not depend on the input")
-    return max(float((one - other).abs().max() / other.abs().max()) for one, other in pairs)
+    return max(float((left - right).abs().max() / right.abs().max()) for left, right in pairs)

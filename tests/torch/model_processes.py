@@ -57,8 +57,8 @@ class Run:
         mesh = init_device_mesh("cpu", tuple(self.mesh.values()), mesh_dim_names=tuple(self.mesh))
         local = self.result.to_torch(mesh, strict=True)
         compare = largest_difference if self.case.startswith("train") else distance
-        found = compare(local(*self.inputs), self.want)
-        seen = {"distance": found, "ran": dict(local.collectives), "predicted": dict(self.predicted)}
+        actual = compare(local(*self.inputs), self.want)
+        seen = {"distance": actual, "ran": dict(local.collectives), "predicted": dict(self.predicted)}
         if "data" in self.mesh and self.case.split(":")[0] in MODELS:
             seen["planned"] = distance(self._run_planned(mesh["model"]), self.want)
         return seen
@@ -89,9 +89,9 @@ def prepared(cases: Sequence[str]) -> list[Run]:
 
 
 def _exported(name: str, batch: int) -> Prepared:
-    program, given = exported(name, batch)
+    program, inputs = exported(name, batch)
     with torch.no_grad():
-        return program, {}, (given,), program.module()(given)
+        return program, {}, (inputs,), program.module()(inputs)
 
 
 def _traced(name: str, batch: int) -> Prepared:
@@ -123,8 +123,8 @@ def main(cases: Sequence[str]) -> None:
             process.start()
         for process in started:
             process.join()
-        found = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-    print(json.dumps({case: [seen[case] for seen in found] for case in cases}))
+        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
+    print(json.dumps({case: [seen[case] for seen in actual] for case in cases}))
 
 
 if __name__ == "__main__":

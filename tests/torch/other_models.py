@@ -110,8 +110,8 @@ class Ranker(nn.Module):
         written = torch.zeros(items.shape[0], items.shape[1] + 2).index_put((rows, places), weights, accumulate=True)
         values, best = (known @ user.unsqueeze(-1)).squeeze(-1).masked_fill(items == 0, float("-inf")).topk(3, dim=1)
         chosen = known.gather(1, best.unsqueeze(-1).expand(-1, -1, known.shape[-1]))
-        kept = torch.where(values.isfinite(), values, 0.0)
-        scores = self.score(functional.normalize(chosen, dim=-1)) * kept.unsqueeze(-1)
+        finite = torch.where(values.isfinite(), values, 0.0)
+        scores = self.score(functional.normalize(chosen, dim=-1)) * finite.unsqueeze(-1)
         order = moved.argsort(dim=1, descending=True, stable=True)
         return scores.logsumexp(1), written.flip(1), torch.take_along_dim(moved, order, 1), moved.roll(1, 1).tril()
 

@@ -154,8 +154,8 @@ def trained(case: Case) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
             optimizer.step()
         losses.append([float(first.detach()), float(second.detach())])
     seen = {
-        "loss": max(abs(one - other) for one, other in losses),
-        "norm": max(abs(one - other) / one for one, other in zip(norms[::2], norms[1::2], strict=True)),
+        "loss": max(abs(left - right) for left, right in losses),
+        "norm": max(abs(left - right) / left for left, right in zip(norms[::2], norms[1::2], strict=True)),
         "state": _distance(plain, parallel),
         "evaluated": _evaluated(case, plain, parallel, x, labels),
         "placements": {name: [str(item) for item in p.placements] for name, p in parallel.named_parameters()},
@@ -170,7 +170,7 @@ def _distance(plain: nn.Module, parallel: nn.Module) -> float:
     state = parallel.state_dict()
     assert list(state) == list(plain.state_dict())
     pairs = [(item.double(), state[name].full_tensor().double()) for name, item in plain.state_dict().items()]
-    return max(float((one - other).abs().max()) for one, other in pairs)
+    return max(float((left - right).abs().max()) for left, right in pairs)
 
 
 def _evaluated(case: Case, plain: nn.Module, parallel: nn.Module, x: torch.Tensor, labels: torch.Tensor) -> float:
@@ -181,7 +181,7 @@ def _evaluated(case: Case, plain: nn.Module, parallel: nn.Module, x: torch.Tenso
         got = parallel(x, labels) if case.is_loss_inside else parallel(x, **case.kwargs)
         want = _token_loss(want, labels) if case.is_loss_inside else want
     leaves = torch.utils._pytree.tree_leaves
-    return max(float((one - other).abs().max()) for one, other in zip(leaves(want), leaves(got), strict=True))
+    return max(float((left - right).abs().max()) for left, right in zip(leaves(want), leaves(got), strict=True))
 
 
 def reloaded(parallel: nn.Module, folder: str) -> float:
@@ -227,8 +227,8 @@ def run_on_four(run: Callable[[str, str], dict[str, Any]], cases: Sequence[str])
             process.start()
         for process in started:
             process.join()
-        found = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-    print(json.dumps({name: [seen[name] for seen in found] for name in cases}))
+        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
+    print(json.dumps({name: [seen[name] for seen in actual] for name in cases}))
 
 
 if __name__ == "__main__":

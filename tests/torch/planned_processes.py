@@ -78,7 +78,7 @@ def main(count: int, names: Sequence[str]) -> None:
         for process in started:
             process.join()
         seen = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(count)]
-    print(json.dumps({name: [own[name] for own in seen] for name in names}))
+    print(json.dumps({name: [by_name[name] for by_name in seen] for name in names}))
 
 
 if __name__ == "__main__":

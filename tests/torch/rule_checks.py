@@ -36,15 +36,15 @@ def op_and_arrays(name: str) -> tuple[Op, list[Any]]:
     arguments = schema_arguments(target, args, kwargs)
     leaves, spec = pytree.tree_flatten(arguments)
     tensors = [item for item in leaves if isinstance(item, torch.Tensor)]
-    made = target(*args, **kwargs)
-    results = [item for item in flat(made) if item is not None]
+    output = target(*args, **kwargs)
+    results = [item for item in flat(output) if item is not None]
     builder = Builder()
     with builder.function("main", [_type(item) for item in tensors]) as values:
         left = iter(values)
         symbolic = [next(left) if isinstance(item, torch.Tensor) else item for item in leaves]
-        one = Call(f"aten.{name}", pytree.tree_unflatten(symbolic, spec), tuple(map(_type, results)))
-        operands = [value for _, value in one.operands()]
-        op = builder.emit(one.name, operands, list(one.types), one.attributes())
+        single = Call(f"aten.{name}", pytree.tree_unflatten(symbolic, spec), tuple(map(_type, results)))
+        operands = [value for _, value in single.operands()]
+        op = builder.emit(single.name, operands, list(single.types), single.attributes())
         builder.return_(*op.results)
     by_id = {value.id: tensor for value, tensor in zip(values, tensors, strict=True)}
     return op, [_array(by_id[value.id]) for value in op.operands]
@@ -83,15 +83,15 @@ def function_of(op: Op) -> Callable[..., Any]:
             return (_array(tensors[0].reshape(shape)),)
         if short == "embedding.default":
             return (_array(_rows(tensors, local.operands[0].offset(0))),)
-        own = ("size",) if short.startswith(_OWN_SIZE) else ()
-        attributes |= {key: shape for key in _OF_RESULT if key in attributes and key not in own}
+        extra_dims = ("size",) if short.startswith(_OWN_SIZE) else ()
+        attributes |= {key: shape for key in _OF_RESULT if key in attributes and key not in extra_dims}
         if short == "native_group_norm.default":
             attributes["N"] = tensors[0].shape[0]
         if short == "affine_grid_generator.default":
             attributes["size"] = (tensors[0].shape[0], *attributes["size"][1:])
         _check_shapes(short, tensors)
-        made = call(op.name, attributes, tensors, torch.device("cpu"))
-        return tuple(_array(item) for item in made if item is not None)
+        outputs = call(op.name, attributes, tensors, torch.device("cpu"))
+        return tuple(_array(item) for item in outputs if item is not None)
 
     return run
 
@@ -116,9 +116,9 @@ def _check_shapes(short: str, tensors: list[torch.Tensor]) -> None:
 
 def _rows(tensors: list[torch.Tensor], offset: int) -> torch.Tensor:
     table, indices = tensors
-    own = indices - offset
-    inside = (own >= 0) & (own < len(table))
-    return table[own.clamp(0, len(table) - 1)] * inside.unsqueeze(-1)
+    local_indices = indices - offset
+    inside = (local_indices >= 0) & (local_indices < len(table))
+    return table[local_indices.clamp(0, len(table) - 1)] * inside.unsqueeze(-1)
 
 
 def _type(item: torch.Tensor) -> Any:

@@ -24,7 +24,7 @@ def simulated(
     """
     result = sdy.propagate(program, mesh, in_shardings=shardings)
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
-    state, given = {**program.state_dict, **program.constants}, iter(tensors)
-    arguments = [next(given) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
+    state, inputs = {**program.state_dict, **program.constants}, iter(tensors)
+    arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
     made = local.simulate(*arguments)
     return [made[output.result] for output in local.origin.outputs if output.result is not None]

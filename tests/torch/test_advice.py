@@ -22,5 +22,5 @@ def test_a_constraint_is_a_redistribution_of_a_dtensor():
     shardings = {"x": ("data", None), "up": ("data", "model"), "down": ("model", "data")}
     advice = sdy.advise(program, {"data": 4, "model": 2}, in_shardings=shardings, machine="h100-8")
     assert advice.constraints
-    assert all(one.constraint.code.startswith("x = x.redistribute(placements=[") for one in advice.constraints)
+    assert all(item.constraint.code.startswith("x = x.redistribute(placements=[") for item in advice.constraints)
     assert "jax" not in str(advice)

@@ -160,11 +160,11 @@ def test_a_packed_program_is_the_program(name: str) -> None:
     }
     exported = make[name]()
     data = TORCH.to_bytes(exported)
-    given, read = TORCH.import_program(exported), TORCH.import_program(TORCH.from_bytes(data))
-    assert print_program(read) == print_program(given)
-    assert [op.location for op in read.walk()] == [op.location for op in given.walk()]
-    for one, other in zip(given.walk(), read.walk(), strict=True):
-        assert given.origin.module_paths.get(one.id) == read.origin.module_paths.get(other.id)
-        for left, right in zip(one.results, other.results, strict=True):
-            assert given.origin.node_names.get(left.id) == read.origin.node_names.get(right.id)
+    imported, read = TORCH.import_program(exported), TORCH.import_program(TORCH.from_bytes(data))
+    assert print_program(read) == print_program(imported)
+    assert [op.location for op in read.walk()] == [op.location for op in imported.walk()]
+    for first, second in zip(imported.walk(), read.walk(), strict=True):
+        assert imported.origin.module_paths.get(first.id) == read.origin.module_paths.get(second.id)
+        for left, right in zip(first.results, second.results, strict=True):
+            assert imported.origin.node_names.get(left.id) == read.origin.node_names.get(right.id)
     assert TORCH.to_bytes(read) == data

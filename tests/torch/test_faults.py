@@ -90,6 +90,6 @@ def test_a_dropped_rule_is_found(name: str) -> None:
     """A strict propagation refuses the op, and says its name."""
     op, _ = op_and_arrays(name)
     sdy.propagate(op.program, {"x": 2}, strict=True)
-    kept = tuple(item for item in _registry().definitions if item.name != op.name)
+    other_definitions = tuple(item for item in _registry().definitions if item.name != op.name)
     with pytest.raises(sdy.ShardyError, match=op.name):
-        sdy.propagate(op.program, {"x": 2}, strict=True, registry=evolve(_registry(), definitions=kept))
+        sdy.propagate(op.program, {"x": 2}, strict=True, registry=evolve(_registry(), definitions=other_definitions))

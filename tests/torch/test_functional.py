@@ -65,7 +65,7 @@ def test_writes_through_views_are_seen() -> None:
     got = simulated(result.program.origin.native, (x,), {"a": 2}, {"x": ("a",)})
     assert any(torch.allclose(item, changed.norm.running_mean) for item in got)
     for item in want:
-        assert any(item.shape == one.shape and torch.allclose(item, one, atol=1e-5) for one in got)
+        assert any(item.shape == entry.shape and torch.allclose(item, entry, atol=1e-5) for entry in got)
 
 
 def test_a_graph_that_writes_to_views_is_refused() -> None:
@@ -102,20 +102,22 @@ def test_inputs_that_are_written_to_are_results(rows: int, again: bool) -> None:
 
     A graph that is traced again returns new tensors, and copies them to the inputs at its end.
     """
-    given = torch.randn(rows, 6), torch.zeros(6), torch.ones(6), torch.tensor(3)
-    graph = make_fx(_trained, tracing_mode="fake")(*given)
+    inputs = torch.randn(rows, 6), torch.zeros(6), torch.ones(6), torch.tensor(3)
+    graph = make_fx(_trained, tracing_mode="fake")(*inputs)
     assert "native_batch_norm.default" in graph.code
     if again:
         functional_graph = torch.func.functionalize(graph, remove="mutations_and_views")
-        graph = make_fx(functional_graph, tracing_mode="fake")(*(item.clone() for item in given))
+        graph = make_fx(functional_graph, tracing_mode="fake")(*(item.clone() for item in inputs))
         assert "aten.copy_.default" in graph.code
     result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
     local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
-    copies = [item.clone() for item in given]
-    made = local.simulate(*given)
+    copies = [item.clone() for item in inputs]
+    made = local.simulate(*inputs)
     for number, want in enumerate(_trained(*copies)):
         torch.testing.assert_close(made[local.origin.outputs[number].result], want, rtol=1e-5, atol=1e-5)
-    assert all(torch.equal(one, other) for one, other in zip(given[1:3], (torch.zeros(6), torch.ones(6)), strict=True))
+    assert all(
+        torch.equal(left, right) for left, right in zip(inputs[1:3], (torch.zeros(6), torch.ones(6)), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,12 +141,12 @@ def test_the_hint_for_writes_through_views_works() -> None:
 
 
 def _written(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
-    half, out, whole = (x * 1).bfloat16(), torch.zeros(6, 4), torch.zeros(4, 6, dtype=torch.int64)
+    half, out, wide = (x * 1).bfloat16(), torch.zeros(6, 4), torch.zeros(4, 6, dtype=torch.int64)
     torch.add(y.t(), 1, out=out)
-    whole.copy_(y * 3)
+    wide.copy_(y * 3)
     turned = y.clone().transpose_(0, 1)
     square = y.clone().pow_(2).ge_(0.5)
-    return [half.add_(y), out, whole, turned, square.sub_(y[0]), functional.dropout(y * 1, 0.5, True, inplace=True)]
+    return [half.add_(y), out, wide, turned, square.sub_(y[0]), functional.dropout(y * 1, 0.5, True, inplace=True)]
 
 
 @pytest.mark.parametrize("sharding", [("a", None), (None, "a")])
@@ -158,8 +160,8 @@ def test_what_is_written_keeps_its_type(sharding: tuple[str | None, ...]) -> Non
     torch.manual_seed(2)
     want = _written(x, y)
     torch.manual_seed(2)
-    for one, other in zip(local.simulate(x, y), want, strict=True):
-        torch.testing.assert_close(one, other)
+    for left, right in zip(local.simulate(x, y), want, strict=True):
+        torch.testing.assert_close(left, right)
 
 
 def _adam_step(*tensors: torch.Tensor) -> list[torch.Tensor]:

@@ -76,9 +76,9 @@ def simulated(module: nn.Module, x: torch.Tensor, *, parts: int = PARTS) -> tupl
     return local.simulate(*arguments), result
 
 
-def leaves(found: Any) -> list[torch.Tensor]:
+def leaves(outputs: Any) -> list[torch.Tensor]:
     """Return the tensors of what a function returns."""
-    return torch.utils._pytree.tree_leaves(tuple(found) if isinstance(found, tuple) else found)
+    return torch.utils._pytree.tree_leaves(tuple(outputs) if isinstance(outputs, tuple) else outputs)
 
 
 @pytest.mark.parametrize("size", [20, 21])
@@ -88,8 +88,8 @@ def test_parts_give_what_one_device_gives(name: str, size: int) -> None:
     module, x = Applied(CASES[name], ()), torch.randn(ROWS, size)
     x[2, 5] = x[2, 6] = 9
     got, _ = simulated(module, x)
-    for one, want in zip(got, leaves(module(x)), strict=True):
-        torch.testing.assert_close(one, want, atol=1e-5, rtol=1e-5)
+    for item, want in zip(got, leaves(module(x)), strict=True):
+        torch.testing.assert_close(item, want, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - {"topk", "smallest", "weighted"}))

@@ -36,8 +36,8 @@ def test_simulated_devices_compute_what_one_does(name: str, batch: int) -> None:
         arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
         with torch.no_grad():
             got = local.simulate(*arguments)
-        for one, other in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
-            assert float(other.std()) > 0
-            assert float((one - other).abs().max() / other.abs().max()) <= 1e-5
+        for left, right in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
+            assert float(right.std()) > 0
+            assert float((left - right).abs().max() / right.abs().max()) <= 1e-5
         ran = Counter(op.name.removeprefix("spmd.") for op in local.program.walk() if op.name in COLLECTIVES)
         assert ran == Counter(item.kind for item in forms.redistributions(optimize=optimize))

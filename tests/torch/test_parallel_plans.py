@@ -40,7 +40,7 @@ def test_processes_compute_what_one_does_by_every_plan(count: int) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     seen: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
     assert list(seen) == list(MODELS)
-    assert not {name: own for name, own in seen.items() if not all(item.get("right") for item in own)}
+    assert not {name: reports for name, reports in seen.items() if not all(item.get("right") for item in reports)}
     # Table and heads are one DTensor each.
     assert [seen[name][0]["weights"] for name in ("tied", "tied thrice", "apart")] == [2, 3, 3]
 
@@ -50,9 +50,9 @@ def test_processes_compute_what_one_does_by_every_plan(count: int) -> None:
 )
 def test_what_runs_on_shards_is_not_gathered(name: str) -> None:
     """Between columns and rows nothing is communicated."""
-    plan, told = _plan(MODELS[name])
+    plan, warnings = _plan(MODELS[name])
     assert {path: str(entry) for path, entry in plan.items()} == MEGATRON
-    assert not told
+    assert not warnings
     assert not plan.notes
 
 
@@ -60,8 +60,8 @@ def test_what_runs_on_shards_is_not_gathered(name: str) -> None:
 def test_heads_whose_number_follows_from_the_shard_stay_sharded(name: str) -> None:
     """-1, flattening, and sizes from the shape of the tensor itself."""
     plan, _ = _plan(MODELS[name])
-    found = {path: str(entry) for path, entry in plan.items()}
-    assert found == {**dict.fromkeys("qkv", "ColwiseParallel()"), "o": "RowwiseParallel()"}
+    actual = {path: str(entry) for path, entry in plan.items()}
+    assert actual == {**dict.fromkeys("qkv", "ColwiseParallel()"), "o": "RowwiseParallel()"}
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_sizes_that_are_numbers_do_not_fit_shards(name: str) -> None:
 )
 def test_parameters_that_no_style_shards_are_warned_of(name: str, parameter: str, reason: str) -> None:
     """The plan leaves them whole, and says so; also as a warning of Python."""
-    plan, told = _plan(MODELS[name])
-    found = next(item for item in told if item.message.startswith(parameter))
-    assert found.code == "no-style"
-    assert reason in found.message
+    plan, warnings = _plan(MODELS[name])
+    actual = next(item for item in warnings if item.message.startswith(parameter))
+    assert actual.code == "no-style"
+    assert reason in actual.message
     assert parameter.rpartition(".")[0] not in plan
     planned = MODELS[name]
     result = sdy.propagate(planned.exported(planned.make().eval()), {"m": 2}, in_shardings=planned.shardings)
@@ -186,9 +186,9 @@ def test_plans_of_packed_programs_are_the_same() -> None:
     from shardy_py.torch.frontend import TORCH
 
     exported = export(Language(3), torch.arange(16).view(2, 8))
-    given = {"head.weight": COLUMNS, "mlp.up.weight": COLUMNS}
+    shardings = {"head.weight": COLUMNS, "mlp.up.weight": COLUMNS}
     plans = [
-        sdy.propagate(source, {"m": 2}, in_shardings=given).parallelize_plan()
+        sdy.propagate(source, {"m": 2}, in_shardings=shardings).parallelize_plan()
         for source in (exported, TORCH.from_bytes(TORCH.to_bytes(exported)))
     ]
     assert dict(plans[0]) == dict(plans[1])

@@ -26,8 +26,8 @@ def trained() -> dict[str, list[dict[str, Any]]]:
     """What each of four processes saw of each case."""
     command = [sys.executable, "-m", "tests.torch.parallel_processes"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=True)
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    collected: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
+    return collected
 
 
 @pytest.fixture

@@ -77,12 +77,12 @@ def test_the_plan_of_a_family_follows(family: str) -> None:
     names = [item.target for item in program.graph_signature.input_specs if item.target]
     modules = [name.removesuffix(".weight") for name in names if name.endswith(".weight")]
     want = {module: style for pattern, style in plan.items() for module in modules if fnmatchcase(module, pattern)}
-    given: dict[str, Any] = {}
+    by_layer: dict[str, Any] = {}
     for pattern, style in plan.items():
         if style == "colwise" and any(fnmatchcase(module, pattern) for module in want):
-            given.setdefault(pattern.rpartition(".")[0], pattern)
-    shardings = {f"{pattern}.weight": ("model", None) for pattern in given.values()}
+            by_layer.setdefault(pattern.rpartition(".")[0], pattern)
+    shardings = {f"{pattern}.weight": ("model", None) for pattern in by_layer.values()}
     result = sdy.propagate(program, {"model": 2}, in_shardings=shardings)
-    found = {name: entry.style for name, entry in result.parallelize_plan().items()}
-    assert {name: found.get(name) for name in want} == want
+    actual = {name: entry.style for name, entry in result.parallelize_plan().items()}
+    assert {name: actual.get(name) for name in want} == want
     assert len(want) > len(shardings)

@@ -73,8 +73,8 @@ def test_devices_draw_the_numbers_of_one_process(name: str) -> None:
         state = torch.get_rng_state()
         torch.manual_seed(3)
         got = simulated(program, (x,), {"a": 2, "b": 2}, {"x": sharding})
-        for one, other in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
+        for left, right in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
+            torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
         assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -105,8 +105,8 @@ def test_permuted_tensors_draw_in_the_order_of_memory(name: str, trace: str) -> 
         torch.manual_seed(3)
         result = sdy.propagate(program, {"a": 2, "b": 2}, in_shardings={} if sharding is None else {0: sharding})
         local = make_local_torch_program(result.torch_forms.explicit, result.registry)
-        for one, other in zip(local.simulate(x), torch.utils._pytree.tree_leaves(want), strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
+        for left, right in zip(local.simulate(x), torch.utils._pytree.tree_leaves(want), strict=True):
+            torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6, msg=f"{sharding}")
 
 
 def test_generators_in_different_states_are_an_error() -> None:

@@ -124,20 +124,20 @@ def test_the_collectives_that_run_are_told(name: str, monkeypatch: pytest.Monkey
     x = torch.randn(shape)
     result = sdy.propagate(export(_Model(call), x), {"a": 2, "b": 2, "a2": 2}, in_shardings={"x": sharding})
     listed = result.redistributions if optimize else result.torch_forms.redistributions(optimize=False)
-    told = Counter(item.kind for item in listed)
-    assert told == _ran(result, x, call(torch.tanh(x)), monkeypatch, optimize=optimize)
-    assert told or optimize
+    kinds = Counter(item.kind for item in listed)
+    assert kinds == _ran(result, x, call(torch.tanh(x)), monkeypatch, optimize=optimize)
+    assert kinds or optimize
 
 
 def test_a_gather_inside_an_op_names_what_is_gathered() -> None:
     """It has the node whose tensor moves, and the placements before and behind."""
     x = torch.randn(5, 4, 4)
     result = sdy.propagate(export(_Model(torch.linalg.inv), x), {"a": 2, "b": 2}, in_shardings={"x": ("b",)})
-    (found,) = (item for item in result.torch_forms.redistributions(optimize=False) if item.node == "tanh")
-    assert found.kind == "all_gather"
-    assert [str(item) for item in found.before] == ["Replicate()", "Shard(0)"]
-    assert [str(item) for item in found.after] == ["Replicate()", "Replicate()"]
-    assert found.bytes == 3 * 4 * 4 * 4
+    (actual,) = (item for item in result.torch_forms.redistributions(optimize=False) if item.node == "tanh")
+    assert actual.kind == "all_gather"
+    assert [str(item) for item in actual.before] == ["Replicate()", "Shard(0)"]
+    assert [str(item) for item in actual.after] == ["Replicate()", "Replicate()"]
+    assert actual.bytes == 3 * 4 * 4 * 4
 
 
 def test_constants_are_not_moved() -> None:
@@ -155,8 +155,8 @@ def test_constants_are_not_moved() -> None:
     program = export(Model(), x)
     result = sdy.propagate(program, {"data": 4}, in_shardings={"x": ("data",)})
     assert not [item for item in result.redistributions if item.node.startswith(("arange", "empty", "zeros", "full"))]
-    for found, expected in zip(simulated(program, [x], {"data": 4}, {"x": ("data",)}), Model()(x), strict=True):
-        assert torch.equal(found, expected)
+    for actual, expected in zip(simulated(program, [x], {"data": 4}, {"x": ("data",)}), Model()(x), strict=True):
+        assert torch.equal(actual, expected)
 
 
 def test_costs_count_the_collectives_that_run() -> None:

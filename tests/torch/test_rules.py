@@ -33,8 +33,8 @@ def _simulate(exported: Any, tensors: tuple[torch.Tensor, ...], argument: int, d
     explicit = explicit_program(result.program, result.registry)
     local = make_local_torch_program(explicit, result.registry, optimize=False)
     state = {item.name: exported.constants[item.name] for item in local.origin.arguments if item.kind == "constant"}
-    given = iter(tensors)
-    arguments = [next(given) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
+    inputs = iter(tensors)
+    arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
     made = local.simulate(*arguments)
     return [made[output.result] for output in local.origin.outputs if output.result is not None]
 
@@ -53,8 +53,8 @@ def test_a_rule_holds_on_shards(name: str, size: int) -> None:
     expected = _leaves(call(*tensors))
     for argument, tensor in enumerate(tensors):
         for dim in range(tensor.dim()):
-            made = _simulate(exported, tensors, argument, dim)
-            for got, want in zip(made, expected, strict=True):
+            outputs = _simulate(exported, tensors, argument, dim)
+            for got, want in zip(outputs, expected, strict=True):
                 torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5, msg=f"argument {argument}, dim {dim}")
 
 
@@ -85,5 +85,5 @@ def test_a_wrong_rule_is_found(mistake: str) -> None:
     exported = torch.export.export(_Model(call), tensors).run_decompositions({})
     registry = sdy.propagate(exported, {"x": 2}).registry
     wrong = tuple(evolve(item, rule=rule) if item.name == op_name else item for item in registry.definitions)
-    made = _simulate(exported, tensors, 0, dim, registry=evolve(registry, definitions=wrong))
-    assert not torch.allclose(made[0], call(*tensors))
+    outputs = _simulate(exported, tensors, 0, dim, registry=evolve(registry, definitions=wrong))
+    assert not torch.allclose(outputs[0], call(*tensors))

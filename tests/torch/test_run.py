@@ -51,8 +51,8 @@ def test_control_flow_runs_on_shards(model: str) -> None:
     result = sdy.propagate(exported, {"x": 2}, in_shardings={"x": spec})
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
     state = {**exported.state_dict, **exported.constants}
-    given = iter(tensors)
-    arguments = [next(given) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
+    inputs = iter(tensors)
+    arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
     torch.testing.assert_close(local.simulate(*arguments)[0], module(*tensors))
 
 

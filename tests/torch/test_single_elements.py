@@ -51,5 +51,5 @@ def test_single_elements_are_those_of_one_process() -> None:
     want = Cuts()(*tensors)
     for shardings in SHARDINGS:
         got = simulated(program, tensors, {"a": 2, "b": 3}, shardings)
-        for number, (one, other) in enumerate(zip(got, want, strict=True)):
-            torch.testing.assert_close(one, other, msg=f"output {number}, {shardings}")
+        for number, (left, right) in enumerate(zip(got, want, strict=True)):
+            torch.testing.assert_close(left, right, msg=f"output {number}, {shardings}")

@@ -55,8 +55,8 @@ def test_a_tied_weight_has_one_sharding_under_any_name(name: str) -> None:
 def test_tied_weights_run_on_shards() -> None:
     """The simulated devices compute what one process does."""
     exported = _exported()
-    (found,) = simulated(exported, [TOKENS], {"model": 4}, {"inner.head.weight": ROWS})
-    torch.testing.assert_close(found, exported.module()(TOKENS))
+    (actual,) = simulated(exported, [TOKENS], {"model": 4}, {"inner.head.weight": ROWS})
+    torch.testing.assert_close(actual, exported.module()(TOKENS))
 
 
 def test_different_shardings_for_two_names_of_one_tensor_are_an_error() -> None:

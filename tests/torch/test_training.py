@@ -27,10 +27,10 @@ def test_a_training_step_gives_the_loss_and_the_state_of_one_process() -> None:
     graph = traced_step(model, state, (tokens, labels))
     result = propagated_step(graph, state, {"data": 2, "model": 2})
     local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
-    given = [*state.values(), tokens, labels]
-    made = local.simulate(*given)
-    found = [made[output.result] for output in local.origin.outputs if output.result is not None]
-    assert largest_difference(found, graph(*given)) <= 1e-5
+    inputs = [*state.values(), tokens, labels]
+    made = local.simulate(*inputs)
+    actual = [made[output.result] for output in local.origin.outputs if output.result is not None]
+    assert largest_difference(actual, graph(*inputs)) <= 1e-5
     assert Counter(item.kind for item in result.redistributions)["all_reduce"] > len(list(model.parameters())) // 2
 
 
@@ -58,10 +58,10 @@ def test_a_step_in_training_mode_draws_and_counts_as_one_process_does(rows: int)
 
     def step(*given: torch.Tensor) -> list[torch.Tensor]:
         known = dict(zip(state, given, strict=False))
-        own = {name: item.detach().requires_grad_() if name in names else item for name, item in known.items()}
+        parameters = {name: item.detach().requires_grad_() if name in names else item for name, item in known.items()}
         with torch.enable_grad():
-            loss = functional_call(model, own, given[len(state) :]).square().mean()
-            gradients = torch.autograd.grad(loss, [own[name] for name in names])
+            loss = functional_call(model, parameters, given[len(state) :]).square().mean()
+            gradients = torch.autograd.grad(loss, [parameters[name] for name in names])
         return [loss.detach(), *gradients, *(known[name] for name in state if name not in names)]
 
     inputs = [*(item.detach().clone() for item in state.values()), torch.randint(0, 20, (rows, 4, 3))]
@@ -74,6 +74,6 @@ def test_a_step_in_training_mode_draws_and_counts_as_one_process_does(rows: int)
         result = sdy.propagate(traced, {"a": 2, "b": 2}, in_shardings=shardings, strict=True)
         local = make_local_torch_program(result.torch_forms.explicit, result.registry)
         torch.manual_seed(4)
-        for one, other in zip(local.simulate(*inputs), want, strict=True):
-            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+        for left, right in zip(local.simulate(*inputs), want, strict=True):
+            torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-6)
         assert result.redistributions

@@ -79,7 +79,7 @@ def propagated_step(
 
 def largest_difference(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
     """Return the largest difference of any tensor of a step, relative to its largest number."""
-    return max(float((one - other).abs().max() / other.abs().max()) for one, other in zip(got, want, strict=True))
+    return max(float((left - right).abs().max() / right.abs().max()) for left, right in zip(got, want, strict=True))
 
 
 def _adam(known: dict[str, torch.Tensor], gradients: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -65,8 +65,8 @@ def listing(program: Program, *, ids: bool = False) -> list[str]:
 def _list(op: Op, call: Callable[[list[Value]], list[str]], depth: int) -> Iterator[str]:
     attributes = {name: op.attributes[name] for name in sorted(op.attributes)}
     uses = [[(user.name, number) for user, number in value.uses] for value in op.results]
-    made, results, used = call(op.results), call(op.function_results), call(op.operands)
-    yield f"{' ' * depth}{made} {results} = {op.name} {used} {attributes} {uses}"
+    result_names, results, used = call(op.results), call(op.function_results), call(op.operands)
+    yield f"{' ' * depth}{result_names} {results} = {op.name} {used} {attributes} {uses}"
     for region in op.regions:
         for block in region.blocks:
             yield f"{' ' * depth}block {call(block.arguments)}"

@@ -11,10 +11,10 @@ from shardy_py.errors import Diagnostic, OptionError, ShardyError, as_warnings
 def test_errors_survive_pickling(class_: type[ShardyError]) -> None:
     """An error that came from another process has its class, its text and its diagnostics."""
     error = class_(Diagnostic("a", "first", "file:1", hint="do"), Diagnostic("b", "second"))
-    found = pickle.loads(pickle.dumps(error))
-    assert type(found) is class_
-    assert found.diagnostics == error.diagnostics
-    assert str(found) == str(error)
+    actual = pickle.loads(pickle.dumps(error))
+    assert type(actual) is class_
+    assert actual.diagnostics == error.diagnostics
+    assert str(actual) == str(error)
 
 
 def test_a_warning_says_that_it_is_one() -> None:

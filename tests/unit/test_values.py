@@ -88,10 +88,10 @@ def _compared(module: Any, **options: Any) -> list[Any]:
 def test_values_are_compared_as_attrs_compares_them(options: dict[str, Any]) -> None:
     """The same pairs are equal: of one class, with all fields equal that count; and they have one hash."""
     ours, theirs = _compared(values, **options), _compared(attrs, **options)
-    for one, their_one in zip(ours, theirs, strict=True):
+    for item, their_one in zip(ours, theirs, strict=True):
         for other, their_other in zip(ours, theirs, strict=True):
-            assert (one == other, one != other) == (their_one == their_other, their_one != their_other)
-            assert one != other or hash(one) == hash(other)
+            assert (item == other, item != other) == (their_one == their_other, their_one != their_other)
+            assert item != other or hash(item) == hash(other)
 
 
 def test_own_comparisons_stay() -> None:

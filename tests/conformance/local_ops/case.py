@@ -123,7 +123,7 @@ def ways_to_shard(rule: OpShardingRule) -> list[Axes]:
     """Return each factor along each of two axes, and each pair of factors along both."""
     factors = [number for number, size in enumerate(rule.factor_sizes) if size > 1]
     alone: list[Axes] = [{factor: axis} for factor in factors for axis in "xy"]
-    pairs: list[Axes] = [{one: "x", other: "y"} for one in factors for other in factors if one != other]
+    pairs: list[Axes] = [{item: "x", other: "y"} for item in factors for other in factors if item != other]
     return [*alone, *pairs]
 
 

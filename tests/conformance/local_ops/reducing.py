@@ -58,11 +58,11 @@ def windows(sizes: str, strides: str, padding: str, base: str = "1, 1", dilation
 
 def normalized(name: str, operands: int, results: list[str]) -> Case:
     """Return a batch normalization."""
-    given = ["3x9x15xf32", *["9xf32"] * (operands - 1)]
+    operand_types = ["3x9x15xf32", *["9xf32"] * (operands - 1)]
     if name == "batch_norm_grad":
-        given[-1] = "3x9x15xf32"
+        operand_types[-1] = "3x9x15xf32"
     attributes = "epsilon = 0.001 : f32, feature_index = 1 : i64"
-    return Case(f"stablehlo.{name}", given, results, attributes)
+    return Case(f"stablehlo.{name}", operand_types, results, attributes)
 
 
 CASES = [

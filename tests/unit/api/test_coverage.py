@@ -59,8 +59,8 @@ def test_an_op_that_makes_a_number_of_a_tensor_counts(result: tuple[int, ...] | 
     """Without a rule the tensor is gathered to reduce it; where no tensor comes out there is nothing to reduce."""
     builder = Builder()
     with builder.function("main", [tensor(8)]) as (x,):
-        made = builder.emit("toy.total", [x], [] if result is None else [tensor(*result)])
-        builder.return_(*made.results)
+        total = builder.emit("toy.total", [x], [] if result is None else [tensor(*result)])
+        builder.return_(*total.results)
     coverage = survey_rules(builder.program, Registry.of([])).coverage
     assert (coverage.ops, [item.name for item in coverage.missing]) == (count, ["toy.total"] * count)
 

@@ -76,14 +76,14 @@ def test_explanations_know_dynamic_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "types", "wanted"),
+    ("names", "types", "expected"),
     [
         (["m.merge"], [(None,)], '<@mesh, [{"d"}]>'),
         (["m.merge", "m.split"], [(None,), (None, 16)], '<@mesh, [{"d"}, {}]>'),
         (["m.half"], [(None, 16)], None),
     ],
 )
-def test_rules_are_bound_to_unknown_sizes(names: list[str], types: list[Any], wanted: str | None) -> None:
+def test_rules_are_bound_to_unknown_sizes(names: list[str], types: list[Any], expected: str | None) -> None:
     """A factor of an unknown size counts as one that the axes divide; compounds take what is known of their parts."""
 
     def body(builder: sdy.Builder, value: Any) -> Any:
@@ -92,7 +92,7 @@ def test_rules_are_bound_to_unknown_sizes(names: list[str], types: list[Any], wa
         return value
 
     result = propagate(build(body)).results[0]
-    assert (str(result) if result is not None else None) == wanted
+    assert (str(result) if result is not None else None) == expected
 
 
 def test_sizes_of_results_follow_from_those_of_arguments() -> None:

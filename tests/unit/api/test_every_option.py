@@ -225,11 +225,16 @@ def test_options_of_a_single_run_change_it(tmp_path: Path) -> None:
 
 def test_options_of_a_session_change_it() -> None:
     """Those that only sessions have."""
-    own = {item.name for item in fields(SessionArguments)} - {item.name for item in fields(ProgramOptions)}
-    assert own - {item.name for item in fields(ProgramInput)} == {"verify", "registry", "on_given", "keep_names"}
-    given: list[Any] = []
-    sdy.Session.open(PLAIN, on_given=lambda program, main: given.append(main))
-    assert len(given) == 1
+    session_only = {item.name for item in fields(SessionArguments)} - {item.name for item in fields(ProgramOptions)}
+    assert session_only - {item.name for item in fields(ProgramInput)} == {
+        "verify",
+        "registry",
+        "on_given",
+        "keep_names",
+    }
+    arguments: list[Any] = []
+    sdy.Session.open(PLAIN, on_given=lambda program, main: arguments.append(main))
+    assert len(arguments) == 1
     assert sdy.Session.open(PLAIN).names is None
     assert sdy.Session.open(PLAIN, keep_names=True).names is not None
     assert _solved(PLAIN, registry=REGISTRY) != _solved(PLAIN)
@@ -300,15 +305,15 @@ def test_a_page_and_advice_are_about_the_order_of_the_run() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [{"mesh": {"a": 2}}, {"in_shardings": {0: ("a",)}}, {"options": SessionOptions(conservative=True)}],
     ids=str,
 )
-def test_an_open_session_takes_no_options_of_its_program(given: dict[str, Any]) -> None:
+def test_an_open_session_takes_no_options_of_its_program(options: dict[str, Any]) -> None:
     """It was opened with others, which would hold."""
     session = sdy.Session.open(PLAIN)
     with pytest.raises(sdy.OptionError, match=r"an open session and \w+ exclude each other"):
-        sdy.compare_schedules(session, **given)
+        sdy.compare_schedules(session, **options)
 
 
 def test_an_engine_takes_no_options_of_another() -> None:

@@ -122,17 +122,17 @@ def test_programs_that_were_built_have_such_types_too() -> None:
 
 def test_types_that_nobody_defines_are_reported() -> None:
     """Without a shape there is one warning for each name of types, and with strict an error; tokens are known."""
-    given = registry(shapes=False)
-    result = sdy.propagate(TEXT, {"a": 2}, registry=given)
+    registry_without_shapes = registry(shapes=False)
+    result = sdy.propagate(TEXT, {"a": 2}, registry=registry_without_shapes)
     (warning,) = result.warnings
     assert warning.code == "opaque-type"
     assert (
         warning.message == "!torch.vtensor<[8,16],f32> has no known shape; 5 values of !torch.vtensor get no sharding"
     )
     assert 'dialect.type("!torch.vtensor", shape_of=...)' in warning.hint
-    assert warning in Session.open(TEXT, {"a": 2}, registry=given).warnings
+    assert warning in Session.open(TEXT, {"a": 2}, registry=registry_without_shapes).warnings
     with pytest.raises(sdy.UnsupportedError, match="has no known shape"):
-        sdy.propagate(TEXT, {"a": 2}, registry=given, strict=True)
+        sdy.propagate(TEXT, {"a": 2}, registry=registry_without_shapes, strict=True)
     token = "func.func @main(%t: !stablehlo.token) -> !stablehlo.token {\n  return %t : !stablehlo.token\n}"
     assert sdy.propagate(token, {"a": 2}).warnings == ()
 
@@ -149,11 +149,11 @@ def test_a_function_that_fails_is_reported_with_the_op(answer: tuple[int] | None
     text = 'func.func @main(%x: tensor<2xf32>) {\n  %0 = "t.make"(%x) : (tensor<2xf32>) -> !t.rows<2>\n  return\n}\n'
     with pytest.raises(sdy.PluginError) as caught:
         sdy.propagate(text, {"a": 2}, registry=sdy.Registry.of([dialect]))
-    (found,) = caught.value.diagnostics
-    assert (found.op, found.location.rpartition(":")[0]) == ("t.make", "-:2")
-    assert f"shape_of for !t.rows<2> {problem}" in found.message
-    assert "defined by dialect 't' at" in found.hint
-    assert "attributes" not in found.hint
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.op, diagnostic.location.rpartition(":")[0]) == ("t.make", "-:2")
+    assert f"shape_of for !t.rows<2> {problem}" in diagnostic.message
+    assert "defined by dialect 't' at" in diagnostic.hint
+    assert "attributes" not in diagnostic.hint
     assert isinstance(caught.value.__cause__, Exception)
     assert not isinstance(caught.value.__cause__, sdy.PluginError)
 

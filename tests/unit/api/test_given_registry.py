@@ -83,9 +83,9 @@ def test_run_sharded() -> None:
 
 def test_own_definitions_stay() -> None:
     """A registry that defines an op of `sdy` itself keeps its definition, and the other ops are added once."""
-    own = sdy.Dialect("sdy")
-    definition = own.op("sdy.reshard", traits=[sdy.Pure])
-    registry = sdy.Registry.of([toy, own])
+    dialect = sdy.Dialect("sdy")
+    definition = dialect.op("sdy.reshard", traits=[sdy.Pure])
+    registry = sdy.Registry.of([toy, dialect])
     result = sdy.propagate(HEAD + PROGRAMS["barrier"], registry=registry)
     assert result.registry.find("sdy.reshard") == definition
     assert result.registry.find("func.call") is not None
@@ -108,13 +108,13 @@ def test_plugins_that_every_program_needs(name: str, op: str, other: str) -> Non
     text = "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {\n  return %x : tensor<8xf32>\n}"
     with pytest.raises(sdy.OptionError, match=f"the plugin '{name}' cannot be left out"):
         sdy.propagate(text, {"a": 2}, blocked=[name])
-    own = sdy.Dialect(name)
-    own.op(op)
+    dialect = sdy.Dialect(name)
+    dialect.op(op)
 
     class Own:
         @sdy.hookimpl
         def shardy_register_dialects(self) -> list[sdy.Dialect]:
-            return [own]
+            return [dialect]
 
     registry = sdy.propagate(text, {"a": 2}, blocked=[name], plugins=[Own()]).registry
     assert registry.find(op) is not None

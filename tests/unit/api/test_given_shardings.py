@@ -86,11 +86,11 @@ def test_meshes_come_with_named_shardings() -> None:
     """NamedShardings of one mesh bring it along; those of two meshes contradict each other."""
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec()
-    one, other = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
+    left, right = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
     assert mesh_of_shardings(None) is None
-    assert mesh_of_shardings([one, None, ("a",)]) == Mesh.of(a=2)
+    assert mesh_of_shardings([left, None, ("a",)]) == Mesh.of(a=2)
     with pytest.raises(OptionError, match="two meshes"):
-        mesh_of_shardings({0: one, 1: other})
+        mesh_of_shardings({0: left, 1: right})
 
 
 @pytest.mark.parametrize("out_shardings", [{0: ("b",)}, {"result0": ("b", None)}, [("b",)], {"0": '[{"b"}, {}]'}])
@@ -124,10 +124,10 @@ def test_meshes_come_with_named_shardings_of_results() -> None:
     """A NamedSharding of a result brings its mesh along, and contradicts another one of an argument."""
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec()
-    one, other = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
-    assert mesh_of_shardings(None, [one]) == Mesh.of(a=2)
+    left, right = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
+    assert mesh_of_shardings(None, [left]) == Mesh.of(a=2)
     with pytest.raises(OptionError, match="two meshes"):
-        mesh_of_shardings([one], {0: other})
+        mesh_of_shardings([left], {0: right})
 
 
 def test_a_glob_of_names_with_brackets() -> None:
@@ -136,7 +136,7 @@ def test_a_glob_of_names_with_brackets() -> None:
     text = f"func.func @main({arguments}) -> tensor<8xf32> {{\n  return %arg0 : tensor<8xf32>\n}}"
     for pattern, number in (("w['layer*']['up']", 2), ("*layer[1]*", 1)):
         result = sdy.propagate(text, mesh={"x": 2}, in_shardings={pattern: ("x",)})
-        assert [str(one) for one in result.arguments].count('<@mesh, [{"x"}]>') == number
+        assert [str(item) for item in result.arguments].count('<@mesh, [{"x"}]>') == number
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,12 @@ def test_a_glob_of_names_with_brackets() -> None:
 )
 def test_a_glob_of_arguments_without_own_names(pattern: str, numbers: tuple[int, ...]) -> None:
     """An argument that has no name of its own has that of its number in a glob, too."""
-    arguments = ", ".join(f"%{n}: tensor<8xf32>{own}" for n, own in (("a", ""), ("b", ' loc("w1")'), ("c", "")))
+    arguments = ", ".join(
+        f"%{n}: tensor<8xf32>{location}" for n, location in (("a", ""), ("b", ' loc("w1")'), ("c", ""))
+    )
     text = f"func.func @main({arguments}) -> tensor<8xf32> {{\n  return %a : tensor<8xf32>\n}}"
     result = sdy.propagate(text, {"x": 2}, in_shardings={pattern: ("x",)})
-    assert [number for number, one in enumerate(result.arguments) if one is not None] == [*numbers]
+    assert [number for number, item in enumerate(result.arguments) if item is not None] == [*numbers]
 
 
 def test_a_glob_of_results_without_own_names() -> None:
@@ -187,8 +189,8 @@ def test_an_alias_finds_its_argument() -> None:
 def test_a_glob_finds_an_argument_once_with_the_names_that_match() -> None:
     """Each argument comes once, however many of its names match."""
     values = _values()
-    ((found, names),) = values.find_all("*.weight")
-    assert found is values.find(0)
+    ((actual, names),) = values.find_all("*.weight")
+    assert actual is values.find(0)
     assert names == {"emb.weight", "head.weight", "inner.head.weight"}
     assert [own for _, own in values.find_all("*head.weight")] == [{"head.weight", "inner.head.weight"}]
-    assert values.find_all(0) == [(found, frozenset())]
+    assert values.find_all(0) == [(actual, frozenset())]

@@ -82,8 +82,8 @@ def test_methods_take_values_too():
     class Shelf:
         @classmethod
         @method_takes(Box)
-        def of(cls, given: Box) -> tuple[type, int]:
-            return cls, given.depth
+        def of(cls, box: Box) -> tuple[type, int]:
+            return cls, box.depth
 
     assert Shelf.of(1, depth=7) == (Shelf, 7)
 
@@ -107,10 +107,10 @@ def test_every_argument_has_help(function):
 
 def test_a_session_takes_what_propagate_takes_of_a_program():
     """The program and how it is prepared are given to both in the same way."""
-    session, whole = (inspect.signature(item).parameters for item in (Session.open, sdy.propagate))
+    session, propagate_parameters = (inspect.signature(item).parameters for item in (Session.open, sdy.propagate))
     for class_ in (ProgramInput, ProgramOptions):
         for item in fields(class_):
-            assert session[item.name] == whole[item.name]
+            assert session[item.name] == propagate_parameters[item.name]
 
 
 @pytest.mark.parametrize("command", ["propagate", "explain", "compare"])

@@ -167,14 +167,14 @@ def test_stages_are_announced() -> None:
 
 def test_progress_has_a_total() -> None:
     """A callback hears of every step: one more each time, of a number that is known at once."""
-    told: list[tuple[int, int, str]] = []
+    progress: list[tuple[int, int, str]] = []
     passes: list[str] = []
-    propagated(on_progress=lambda *step: told.append(step), on_pass=lambda name, _: passes.append(name))
-    assert {total for _, total, _ in told} == {len(passes) + 2}
-    counts = [done for done, _, _ in told]
+    propagated(on_progress=lambda *step: progress.append(step), on_pass=lambda name, _: passes.append(name))
+    assert {total for _, total, _ in progress} == {len(passes) + 2}
+    counts = [done for done, _, _ in progress]
     assert counts == sorted(counts)
     assert set(counts) == set(range(len(passes) + 3))
-    stages = dict.fromkeys(stage for _, _, stage in told)
+    stages = dict.fromkeys(stage for _, _, stage in progress)
     assert list(stages) == ["import", "prepare", "compile", "solve", "finish", "write"]
 
 

@@ -39,8 +39,8 @@ def test_shards_cover_the_tensor(size: int, other: int) -> None:
     """The largest shard times the number of shards covers each dimension, and no smaller shard would."""
     sharding = parse_tensor_sharding('<@mesh, [{"a"}, {"b"}]>')
     local = local_shape((size, other), sharding, MESH)
-    for whole, part, count in zip((size, other), local, (4, 3), strict=True):
-        assert part * count >= whole > (part - 1) * count
+    for full_size, part, count in zip((size, other), local, (4, 3), strict=True):
+        assert part * count >= full_size > (part - 1) * count
 
 
 def test_bytes_are_rounded_up_once() -> None:

@@ -44,8 +44,8 @@ def test_threads_do_not_meet() -> None:
     texts = [module(number) for number in range(48)]
     expected = [sdy.propagate(text).text for text in texts]
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda text: sdy.propagate(text, trace=True).text, texts))
-    assert found == expected
+        actual = list(pool.map(lambda text: sdy.propagate(text, trace=True).text, texts))
+    assert actual == expected
 
 
 def test_threads_share_what_is_known_of_ops() -> None:
@@ -60,6 +60,6 @@ def test_threads_share_what_is_known_of_ops() -> None:
         return sdy.propagate(built(number), registry=registry).text
 
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(propagate, range(48)))
-    assert found == [propagate(number) for number in range(48)]
-    assert len(set(found)) == 15
+        actual = list(pool.map(propagate, range(48)))
+    assert actual == [propagate(number) for number in range(48)]
+    assert len(set(actual)) == 15

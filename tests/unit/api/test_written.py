@@ -48,10 +48,10 @@ def test_manual_axes_are_manual_in_called_functions(line: str, options: dict[str
     row = next(number for number, item in enumerate(text.splitlines(), 1) if line in item)
     with pytest.raises(VerificationError) as caught:
         sdy.propagate(text, **options)
-    found = caught.value.diagnostics[0]
-    assert found.code == "bound-axis"
-    assert found.location.startswith(f"-:{row}:")
-    assert '"a", which is manual there' in found.message
+    problems = caught.value.diagnostics[0]
+    assert problems.code == "bound-axis"
+    assert problems.location.startswith(f"-:{row}:")
+    assert '"a", which is manual there' in problems.message
 
 
 def test_manual_axes_go_through_several_calls() -> None:

@@ -162,10 +162,10 @@ def test_wildcards_leave_functions_alone(install: Any) -> None:
     pytest.importorskip("jaxlib")
     install("toy.op('*', traits=[sdy.Trait('Mine')])\ntoy.op('func.*', traits=[sdy.Trait('Func')])")
     registry = installed_registry(skip_broken=True)
-    found = {name: registry.traits_of_name(name) or () for name in ("func.call", "builtin.module", "stablehlo.add")}
-    mine = {name: sdy.Trait("Mine") in traits for name, traits in found.items()}
+    actual = {name: registry.traits_of_name(name) or () for name in ("func.call", "builtin.module", "stablehlo.add")}
+    mine = {name: sdy.Trait("Mine") in traits for name, traits in actual.items()}
     assert mine == {"func.call": False, "builtin.module": False, "stablehlo.add": True}
-    assert sdy.Trait("Func") in found["func.call"]
+    assert sdy.Trait("Func") in actual["func.call"]
 
 
 @pytest.mark.parametrize("command", ["rules", "propagate", "cost", "explain", "diff", "compare", "schedule", "plugins"])

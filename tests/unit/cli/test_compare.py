@@ -53,9 +53,9 @@ def test_a_table_of_the_built_in_schedules(layer: str, shardy: Any) -> None:
 def test_files_random_schedules_and_outputs(layer: str, shardy: Any) -> None:
     """The first schedule is what the others are compared with; JSON, picture and the best schedule are written."""
     Path("sums.toml").write_text('[[level]]\nentries = ["stablehlo.add"]\n')
-    given = ("--schedule", "sums.toml", "--schedule", "flat", "--random", "3", "--seed", "5", "--sort", "memory")
+    arguments = ("--schedule", "sums.toml", "--schedule", "flat", "--random", "3", "--seed", "5", "--sort", "memory")
     outputs = ("--json", "out.json", "--plot", "out.svg", "--save", "best.toml", "--store", "sweep.jsonl")
-    done = shardy("compare", layer, *MACHINE, *given, *outputs)
+    done = shardy("compare", layer, *MACHINE, *arguments, *outputs)
     assert done.exit_code == 0
     data = json.loads(Path("out.json").read_text())
     assert (data["first"], data["sorted_by"]) == ("sums.toml", "memory")
@@ -76,11 +76,22 @@ def test_json_on_stdout_is_all_there_is(layer: str, shardy: Any) -> None:
 def test_whatever_propagate_takes_for_a_program(module: str, shardy: Any) -> None:
     """Mesh, shardings and plugin files reach the program, in other processes, too, and stdin may be it."""
     Path("toy.py").write_text(TOY_PLUGIN)
-    given = ("--machine", "cpu-8", "--mesh", "a=2", "--in-sharding", "arg0=a,None", "--plugin", "toy.py", "--json", "-")
-    alone = shardy("compare", "-", *given, "--jobs", "1", stdin=BARE)
+    arguments = (
+        "--machine",
+        "cpu-8",
+        "--mesh",
+        "a=2",
+        "--in-sharding",
+        "arg0=a,None",
+        "--plugin",
+        "toy.py",
+        "--json",
+        "-",
+    )
+    alone = shardy("compare", "-", *arguments, "--jobs", "1", stdin=BARE)
     assert alone.exit_code == 0
     assert json.loads(alone.stdout)["rows"][0]["values_changed"] == 0
-    assert shardy("compare", "-", *given, "--jobs", "2", stdin=BARE).stdout == alone.stdout
+    assert shardy("compare", "-", *arguments, "--jobs", "2", stdin=BARE).stdout == alone.stdout
 
 
 def test_without_a_machine(layer: str, shardy: Any) -> None:

@@ -86,10 +86,10 @@ def test_modules_that_cannot_be_read(module: str, shardy: Any) -> None:
 
 def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --inline-calls neither side sees a call."""
-    given: list[str] = []
+    arguments: list[str] = []
 
     def run(reference: object, text: str, pipeline: str) -> ReferenceOutcome:
-        given.append(text)
+        arguments.append(text)
         return ReferenceOutcome("ok", text)
 
     monkeypatch.setattr("shardy_py.oracle.reference.Reference.run", run)
@@ -102,8 +102,8 @@ def test_both_sides_get_the_inlined_module(tmp_path: Path, shardy: Any, monkeypa
     )
     done = shardy("compare-reference", str(path), "--inline-calls")
     assert (done.exit_code, done.output) == (0, "text-equal\n")
-    assert "call @f" not in given[0]
-    assert "stablehlo.tanh" in given[0]
+    assert "call @f" not in arguments[0]
+    assert "stablehlo.tanh" in arguments[0]
 
 
 def test_programs_of_pytorch_are_refused(tmp_path: Path, shardy: Any) -> None:

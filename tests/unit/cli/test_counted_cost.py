@@ -22,8 +22,8 @@ def test_the_command_counts_or_says_why_not(tmp_path: Path, monkeypatch: pytest.
     def cost(*options: str) -> dict[str, Any]:
         done = shardy("cost", *options, "--machine", "cpu-8", "--json", "--transfers")
         assert done.exit_code == 0, done.output
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        collected: dict[str, Any] = json.loads(done.stdout)
+        return collected
 
     data = cost("sums.mlir")
     assert (data["is_counted"], data["communication_bytes"]["value"]) == (True, ONE_SUM_SENT)

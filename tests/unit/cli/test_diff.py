@@ -35,8 +35,8 @@ def test_files_meshes_shardings_and_plugins(module: str, shardy: Any) -> None:
     Path(module).write_text(BARE)
     Path("toy.py").write_text(TOY_PLUGIN)
     Path("back.toml").write_text('then = "nothing"\n[[level]]\nentries = [{ direction = "backward" }]\n')
-    given = ("--mesh", "a=2", "--in-sharding", "arg0=a,None", "--plugin", "toy.py", "--schedule", "back.toml")
-    values = json.loads(shardy("diff", module, *given, "--json").stdout)["values"]
+    arguments = ("--mesh", "a=2", "--in-sharding", "arg0=a,None", "--plugin", "toy.py", "--schedule", "back.toml")
+    values = json.loads(shardy("diff", module, *arguments, "--json").stdout)["values"]
     assert [item["value"] for item in values] == ["result0", "%0", "%1"]
     assert values[0]["second"] is None
 

@@ -65,12 +65,12 @@ def test_the_last_module_is_printed(shardy, add: str) -> None:
 
 def test_facts_as_json(shardy, add: str) -> None:
     """--json prints name, emitter, launch, functions and maps."""
-    found = json.loads(shardy("emit", add, "--json").output)
-    assert list(found) == ["kernel", "emitter", "blocks", "threads", "functions", "maps", "ptx"]
-    assert (found["kernel"], found["emitter"]) == ("main", "loop")
-    assert (found["blocks"], found["threads"]) == ([3, 1, 1], [128, 1, 1])
-    assert found["functions"] == [{"name": "main_add_0", "shape": [300], "results": ["f32"]}]
-    assert "bl_x * 128 + th_x in [0, 299]" in found["maps"][0]
+    actual = json.loads(shardy("emit", add, "--json").output)
+    assert list(actual) == ["kernel", "emitter", "blocks", "threads", "functions", "maps", "ptx"]
+    assert (actual["kernel"], actual["emitter"]) == ("main", "loop")
+    assert (actual["blocks"], actual["threads"]) == ([3, 1, 1], [128, 1, 1])
+    assert actual["functions"] == [{"name": "main_add_0", "shape": [300], "results": ["f32"]}]
+    assert "bl_x * 128 + th_x in [0, 299]" in actual["maps"][0]
 
 
 def test_machine_code_is_printed(shardy, add: str) -> None:
@@ -85,8 +85,8 @@ def test_machine_code_is_printed(shardy, add: str) -> None:
 
 def test_hlo_from_stdin(shardy) -> None:
     """HLO text is read, also from stdin; the kernel has the name of the module."""
-    found = json.loads(shardy("emit", "-", "--json", stdin=HLO).output)
-    assert (found["kernel"], found["blocks"]) == ("wrapped_add", [3, 1, 1])
+    actual = json.loads(shardy("emit", "-", "--json", stdin=HLO).output)
+    assert (actual["kernel"], actual["blocks"]) == ("wrapped_add", [3, 1, 1])
 
 
 def test_pieces_are_listed(shardy, add: str) -> None:
@@ -99,8 +99,8 @@ def test_pieces_are_listed(shardy, add: str) -> None:
     listed = json.loads(shardy("emit", "dot.mlir", "--list", "--json").output)
     assert [item["ops"] for item in listed] == [["stablehlo.negate"], ["stablehlo.transpose"]]
     assert "@negate_0" in shardy("emit", "dot.mlir", "--fusion", "0").output
-    found = json.loads(shardy("emit", "dot.mlir", "--fusion", "1", "--json").output)
-    assert (found["emitter"], found["blocks"]) == ("transpose", [4, 1, 1])
+    actual = json.loads(shardy("emit", "dot.mlir", "--fusion", "1", "--json").output)
+    assert (actual["emitter"], actual["blocks"]) == ("transpose", [4, 1, 1])
 
 
 def test_ops_without_a_kernel_are_listed(shardy, add: str) -> None:

@@ -41,5 +41,5 @@ def test_functions_without_an_op(name: str) -> None:
     text = (
         f"func.func @main(%a: {TYPE}) -> {TYPE} {{\n  %0 = chlo.{name} %a : {TYPE} -> {TYPE}\n  return %0 : {TYPE}\n}}"
     )
-    (found,) = emit(read_fusion(text)).run(z, stage="initial")
-    np.testing.assert_allclose(found, getattr(np, INVERSE.get(name, name))(z.astype(np.complex128)), rtol=1e-6)
+    (actual,) = emit(read_fusion(text)).run(z, stage="initial")
+    np.testing.assert_allclose(actual, getattr(np, INVERSE.get(name, name))(z.astype(np.complex128)), rtol=1e-6)

@@ -49,7 +49,7 @@ def test_the_json_of_a_value_has_the_same(shardy: Shardy, conflicting: str) -> N
     present = data["dimensions"][0]["present"]
     assert present[0]["origin"]["annotation"] == "function argument %arg0"
     assert present[0]["moves"][0]["direction"] == "forward"
-    codes = [reason["code"] for one in data["dimensions"][1]["missing"] for reason in one["reasons"]]
+    codes = [reason["code"] for item in data["dimensions"][1]["missing"] for reason in item["reasons"]]
     assert "lost" in codes
 
 

@@ -33,15 +33,15 @@ def program(tmp_path: Path) -> str:
 
 def test_the_module_of_each_device_is_written(program: str, tmp_path: Path, shardy: Any) -> None:
     """The file has the types of shards and the number of the device; that of one device has no number in it."""
-    out, one = tmp_path / "out.mlir", tmp_path / "one.mlir"
+    out, single = tmp_path / "out.mlir", tmp_path / "one.mlir"
     done = shardy("local", program, "-o", str(out))
     assert done.exit_code == 0, done.output
     assert "tensor<4x8xf32>" in out.read_text()
     assert "partition_id" in out.read_text()
     assert "collectives:" in done.stderr
     assert not done.stdout
-    assert shardy("local", program, "--device", "3", "-q", "-o", str(one)).exit_code == 0
-    assert "partition_id" not in one.read_text()
+    assert shardy("local", program, "--device", "3", "-q", "-o", str(single)).exit_code == 0
+    assert "partition_id" not in single.read_text()
 
 
 def test_shards_and_collectives_are_data(program: str, shardy: Any) -> None:
@@ -63,8 +63,8 @@ def test_runs_are_compared_with_one_device(program: str, tmp_path: Path, shardy:
     )
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["is_within"]
-    found = numpy.load(tmp_path / "out.npz")["result0"]
-    numpy.testing.assert_allclose(found, (x + numpy.arange(8)[:, None]) @ x.T, rtol=1e-4)
+    actual = numpy.load(tmp_path / "out.npz")["result0"]
+    numpy.testing.assert_allclose(actual, (x + numpy.arange(8)[:, None]) @ x.T, rtol=1e-4)
 
 
 def test_strict_programs_gather_nothing(tmp_path: Path, shardy: Any) -> None:

@@ -150,9 +150,9 @@ def test_warnings_are_on_stderr_and_in_the_json(line: str, shardy: Any) -> None:
     assert "argument arg0" in done.stderr
     assert "p.mlir:2:" in done.stderr
     assert [item["code"] for item in json.loads(done.stdout)["warnings"]] == ["sharding-reduced"]
-    kept = shardy(*line.split(), "--keep-uneven-shardings")
-    assert "sharding-reduced" not in kept.stderr
-    assert json.loads(kept.stdout)["warnings"] == []
+    uneven = shardy(*line.split(), "--keep-uneven-shardings")
+    assert "sharding-reduced" not in uneven.stderr
+    assert json.loads(uneven.stdout)["warnings"] == []
 
 
 def test_the_report_names_ops_of_the_module_only(shardy: Any) -> None:

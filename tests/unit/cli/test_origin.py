@@ -61,11 +61,11 @@ def test_options_that_change_figures_are_in_a_record(tmp_path: Path) -> None:
     order = tmp_path / "order.toml"
     order.write_text('[[level]]\nname = "all"\nentries = [{}]\n')
     words = ("compare", str(path), "--json", "-", "--random", "1", "--schedule", str(order))
-    one, two = (record(*words, "--jobs", jobs) for jobs in ("1", "2"))
-    assert one == two
-    options = one["origin"]["options"]
+    first, second = (record(*words, "--jobs", jobs) for jobs in ("1", "2"))
+    assert first == second
+    options = first["origin"]["options"]
     assert (options["seed"], options["random"], options["schedules"]) == (0, 1, [str(order)])
-    assert one["origin"]["files"] == {str(order): hashlib.sha256(order.read_bytes()).hexdigest()}
+    assert first["origin"]["files"] == {str(order): hashlib.sha256(order.read_bytes()).hexdigest()}
     assert record(*words, "--jobs", "1", "--seed", "97531")["origin"]["options"]["seed"] == 97531
 
 

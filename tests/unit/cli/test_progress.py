@@ -45,9 +45,9 @@ def test_a_terminal_shows_steps_with_a_total(command: str, module: str, monkeypa
     Path("kernel.mlir").write_text(KERNEL)
     screen = run_in_terminal(monkeypatch, 80, command.split()[0], *COMMANDS[command])
     drawn = [line for line in screen.lines if "━" in line and "/" in line]
-    found = [tuple(map(int, pair)) for line in drawn for pair in re.findall(r" (\d+)/(\d+) ?", line)]
-    assert found, screen.text
-    assert all(0 <= done <= total and total for done, total in found)
+    matches = [tuple(map(int, pair)) for line in drawn for pair in re.findall(r" (\d+)/(\d+) ?", line)]
+    assert matches, screen.text
+    assert all(0 <= done <= total and total for done, total in matches)
     assert max(map(len, drawn)) <= 80
 
 

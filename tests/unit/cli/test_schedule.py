@@ -65,11 +65,11 @@ def test_propagate_takes_a_schedule(module: str, shardy: Any) -> None:
 def test_a_plugin_shows_all_it_brings(module: str, shardy: Any) -> None:
     """Source, ops, traits and priorities of a plugin in a file are listed, and its priorities run."""
     Path("window.py").write_text(PLUGIN)
-    found = {item["name"]: item for item in json.loads(shardy("plugins", "--json", "--plugin", "window.py").stdout)}
-    assert found["window"]["ops"] == ["toy.window"]
-    assert found["window"]["traits"] == ["Pure"]
-    assert found["window"]["source"].endswith("window.py")
-    assert found["window"]["priorities"] == ["level 1: toy.window -> BOTH"]
+    actual = {item["name"]: item for item in json.loads(shardy("plugins", "--json", "--plugin", "window.py").stdout)}
+    assert actual["window"]["ops"] == ["toy.window"]
+    assert actual["window"]["traits"] == ["Pure"]
+    assert actual["window"]["source"].endswith("window.py")
+    assert actual["window"]["priorities"] == ["level 1: toy.window -> BOTH"]
     assert "window priorities: level 1: toy.window -> BOTH" in shardy("plugins", "--plugin", "window.py").stdout
     assert "  toy.window -> BOTH\n2. " in shardy("schedule", "--plugin", "window.py").stdout
 

@@ -93,7 +93,7 @@ def test_terminals_have_colour_and_short_lines(command: str, long_names: str, mo
         assert "\x1b[1;36m" in screen.raw
     if command in LINES:
         wide = run_in_terminal(monkeypatch, 1000, *arguments)
-        drawn = [[line for line in one.lines if "━" not in line] for one in (screen, wide)]
+        drawn = [[line for line in item.lines if "━" not in line] for item in (screen, wide)]
         assert " ".join(drawn[0]).split() == " ".join(drawn[1]).split()
 
 

@@ -68,11 +68,11 @@ def test_attributes_of_objects_of_many_kinds(module: ModuleType, access: tuple[A
     """A place that meets slots, properties, attributes of classes, dynamic ones and none gives each object its own."""
     name, *arguments = access
     for _ in range(MANY):
-        got, wanted = (
+        got, expected = (
             [outcome(getattr(where, name), value, *arguments) for value in _objects(where)[::order]]
             for where in (module, source)
         )
-        assert got == wanted
+        assert got == expected
 
 
 @pytest.mark.parametrize("kind", ["Slotted", "Derived", "Other", "Open", "Computed"])

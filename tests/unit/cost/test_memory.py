@@ -48,10 +48,10 @@ def test_results_report_memory() -> None:
                     %arg1: !stablehlo.token) -> tensor<20x3xf32> {
       return %arg0 : tensor<20x3xf32>
     }"""
-    found = propagate(text).memory("tpu-v5e")
-    (argument,) = found.arguments
+    result = propagate(text).memory("tpu-v5e")
+    (argument,) = result.arguments
     assert (argument.logical_bytes, argument.shard_bytes, argument.padded_bytes) == (240, 20, 512)
     assert (argument.wasted_bytes, argument.memory_space) == (492, "HBM")
     assert argument.waste == pytest.approx(492 / 512)
-    assert [item.name for item in found.results] == ["result0"]
-    assert found.unknown == ("arg1",)
+    assert [item.name for item in result.results] == ["result0"]
+    assert result.unknown == ("arg1",)

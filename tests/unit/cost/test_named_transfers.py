@@ -33,10 +33,10 @@ func.func @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}
 @pytest.mark.parametrize("text", [LAYER, SCATTERED])
 def test_a_transfer_has_the_number_that_explains_it(text: str, schedule: str) -> None:
     """Every transfer has one; the communication of that number moves the same tensor, for the same op."""
-    given = None if schedule == "default" else schedule
+    given_schedule = None if schedule == "default" else schedule
     session = Session.open(text, keep_names=True)
-    transfers = name_transfers(session, session.evaluate(given, partitioner="xla")).transfers
-    lines = ReshardExplainer(text, schedule=given).lines()
+    transfers = name_transfers(session, session.evaluate(given_schedule, partitioner="xla")).transfers
+    lines = ReshardExplainer(text, schedule=given_schedule).lines()
     assert transfers
     for item in transfers:
         line = lines[item.number]
@@ -48,11 +48,11 @@ def test_a_reduce_scatter_has_the_number_of_its_all_reduce() -> None:
     """The reshard behind the all-reduce is a part of it; the report names tensor, op and place."""
     session = Session.open(SCATTERED, keep_names=True)
     cost = name_transfers(session, session.evaluate("contractions-first", partitioner="xla"))
-    (one,) = [item for item in cost.transfers if item.kind == "reduce_scatter"]
-    assert ReshardExplainer(SCATTERED, schedule="contractions-first").lines()[one.number].kind == "sdy.all_reduce"
+    (single,) = [item for item in cost.transfers if item.kind == "reduce_scatter"]
+    assert ReshardExplainer(SCATTERED, schedule="contractions-first").lines()[single.number].kind == "sdy.all_reduce"
     stream = io.StringIO()
     print_cost(cost, file=stream)
-    assert f"  {one.number}: %0, result of stablehlo.dot_general %0 at model.py:3:1\n" in stream.getvalue()
+    assert f"  {single.number}: %0, result of stablehlo.dot_general %0 at model.py:3:1\n" in stream.getvalue()
 
 
 def test_numbers_are_data_too() -> None:

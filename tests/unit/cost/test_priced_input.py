@@ -59,8 +59,8 @@ def test_other_texts_are_counted_by_default() -> None:
 @pytest.mark.parametrize("text", [OF_JAX, OF_OTHERS])
 def test_all_else_is_priced_as_it_is(text: str) -> None:
     """What the caller asks for holds, and so does the default of texts that JAX did not write."""
-    given = ProgramInput(text, like="passes" if text is OF_JAX else None)
-    assert priced_input(given, "cpu-8") is given
+    program_input = ProgramInput(text, like="passes" if text is OF_JAX else None)
+    assert priced_input(program_input, "cpu-8") is program_input
     bytes_, notes = sent(text, machine="cpu-8", like="passes")
     assert bytes_
     assert PRICED_LIKE_JIT not in notes

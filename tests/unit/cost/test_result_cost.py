@@ -118,8 +118,8 @@ def test_the_partitioner_of_xla_is_estimated() -> None:
     result = sdy.propagate(TWO_SUMS)
     cost = result.cost(profile="xla-cpu", partitioner="xla")
     assert not cost.is_counted
-    wanted = sdy.Session.open(TWO_SUMS).evaluate(profile="xla-cpu", partitioner="xla").cost
-    assert cost.communication_bytes.value == wanted.communication_bytes.value
+    expected = sdy.Session.open(TWO_SUMS).evaluate(profile="xla-cpu", partitioner="xla").cost
+    assert cost.communication_bytes.value == expected.communication_bytes.value
     for price in (result.cost, sdy.Session.open(TWO_SUMS).evaluate):
         with pytest.raises(OptionError, match="'gspmd' is not a valid partitioner"):
             price(partitioner="gspmd")  # type: ignore[arg-type]

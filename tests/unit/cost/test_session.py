@@ -151,9 +151,9 @@ func.func private @f(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a
   return %x : tensor<4xf32>
 }
 """
-    found = _outcome(lambda: Session.open(text))
-    assert found == _outcome(lambda: propagate(text))
-    assert "which is manual there" in found[0]
+    actual = _outcome(lambda: Session.open(text))
+    assert actual == _outcome(lambda: propagate(text))
+    assert "which is manual there" in actual[0]
 
 
 def test_an_unknown_strategy_is_refused_before_anything_is_read():

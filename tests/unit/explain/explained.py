@@ -23,23 +23,23 @@ def sharded(dims: str) -> str:
 def why_not(result: Result, value: str, dim: int, axis: str) -> list[Refusal]:
     """Return the reasons why an axis is not on a dimension, by the names of the given module."""
     (dimension,) = result.explain(value, dim, names="input").dimensions
-    (missing,) = [one for one in dimension.missing if one.axis == axis]
+    (missing,) = [item for item in dimension.missing if item.axis == axis]
     return list(missing.reasons)
 
 
 def losers(result: Result, value: str, dim: int, axis: str) -> list[tuple[str, str]]:
     """Return code and losing candidate of each reason that has one."""
     return [
-        (one.code, f"{one.candidate.value} dim {one.candidate.dimension}")
-        for one in why_not(result, value, dim, axis)
-        if one.candidate is not None
+        (item.code, f"{item.candidate.value} dim {item.candidate.dimension}")
+        for item in why_not(result, value, dim, axis)
+        if item.candidate is not None
     ]
 
 
 def way(result: Result, value: str, dim: int, axis: str) -> list[str]:
     """Return the dimensions through which an axis came, the last one first, then the annotation it comes from."""
     (dimension,) = result.explain(value, dim, names="input").dimensions
-    (chain,) = [one for one in dimension.present if one.axis == axis]
+    (chain,) = [item for item in dimension.present if item.axis == axis]
     return [f"{move.value} dim {move.dimension}" for move in chain.moves] + [chain.origin.annotation]
 
 

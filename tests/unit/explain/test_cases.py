@@ -30,8 +30,8 @@ def test_of_two_operands_that_want_an_axis_the_larger_one_wins(rows: int, winner
     result = dot('[{"a"}, {?}]', '[{?}, {"a"}]', rows=rows)
     assert way(result, "%0", winner, '"a"') == [f"%0 dim {winner}", f"function argument %arg{winner}"]
     loser = 1 - winner
-    own, lost = why_not(result, "%0", loser, '"a"')
-    assert (own.code, lost.code) == ("overlap", "lost")
+    reason, lost = why_not(result, "%0", loser, '"a"')
+    assert (reason.code, lost.code) == ("overlap", "lost")
     assert lost.candidate is not None
     assert lost.obstacle is not None
     assert (lost.candidate.value, lost.candidate.dimension) == (f"%arg{loser}", loser)
@@ -100,10 +100,10 @@ def test_a_reshape_that_splits_a_dimension_splits_its_axis() -> None:
     result = reshape(2, 4, '[{"b"}]')
     assert way(result, "%0", 0, '"b":(1)2') == ["%0 dim 0", "function argument %arg0"]
     assert way(result, "%0", 1, '"b":(2)2') == ["%0 dim 1", "function argument %arg0"]
-    (own,) = why_not(result, "%0", 0, '"b":(2)2')
-    assert own.code == "overlap"
-    assert own.obstacle is not None
-    assert own.obstacle.axes == ('"b":(2)2',)
+    (reason,) = why_not(result, "%0", 0, '"b":(2)2')
+    assert reason.code == "overlap"
+    assert reason.obstacle is not None
+    assert reason.obstacle.axes == ('"b":(2)2',)
 
 
 def test_an_axis_that_divides_no_factor_of_a_reshape_stays_behind() -> None:
@@ -154,9 +154,9 @@ def test_inputs_and_outputs_of_17_rows_lose_an_axis_of_8() -> None:
 def test_a_closed_function_result_keeps_axes_out() -> None:
     """What is returned keeps its axis and is named as the candidate."""
     result = add(16, sharded('[{"a"}, {?}]'), sharded("[{}, {}]"))
-    own, refused = why_not(result, "result0", 0, '"a"')
-    assert (own.code, refused.code) == ("closed", "closed")
-    assert "function result 0" in own.text
+    reason, refused = why_not(result, "result0", 0, '"a"')
+    assert (reason.code, refused.code) == ("closed", "closed")
+    assert "function result 0" in reason.text
     assert losers(result, "result0", 0, '"a"') == [("closed", "%0 dim 0")]
 
 
@@ -216,9 +216,9 @@ def two_operands(left: str, right: str) -> Result:
 def test_replicated_and_unreduced_axes_do_not_shard_a_dimension(kind: str) -> None:
     """The annotation and the candidates are named."""
     result = two_operands('[{"a"}, {?}]', f'[{{?}}, {{?}}], {kind}={{"a"}}')
-    own = why_not(result, "%arg1", 0, '"a"')[0]
-    assert own.code == kind
-    assert "function argument %arg1" in own.text
+    reason = why_not(result, "%arg1", 0, '"a"')[0]
+    assert reason.code == kind
+    assert "function argument %arg1" in reason.text
     assert losers(result, "%arg1", 0, '"a"') == [(kind, "%arg0 dim 0"), (kind, "%0 dim 0")]
 
 
@@ -413,7 +413,7 @@ def test_what_an_op_cannot_compute_is_resharded_behind_it() -> None:
     }}"""
     result = traced(body, explicit_collectives=True)
     assert way(result, "%0", 0, '"a"') == ["%0 dim 0", "function argument %arg0"]
-    assert [one.code for one in why_not(result, "%0", 0, '"a"')] == ["reshard"]
+    assert [item.code for item in why_not(result, "%0", 0, '"a"')] == ["reshard"]
 
 
 def test_a_conservative_run_names_what_it_kept_out() -> None:

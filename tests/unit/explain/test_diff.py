@@ -48,8 +48,8 @@ def diff(text: str, first: str, second: str) -> ScheduleDiff:
 
 def test_the_first_divergent_decision_of_either_run() -> None:
     """By default the sum shards the product by columns; with contractions first the product itself does, by rows."""
-    found = diff(LAYER, "default", "contractions-first")
-    default, contractions = found.divergences
+    difference = diff(LAYER, "default", "contractions-first")
+    default, contractions = difference.divergences
     assert (default.run, default.other) == ("default", "contractions-first")
     assert (default.decision.op, default.decision.value, default.decision.dim) == ("stablehlo.add", "%0", 1)
     assert default.decision.axes == (AxisRef("a"),)
@@ -63,19 +63,19 @@ def test_the_first_divergent_decision_of_either_run() -> None:
 
 def test_all_tensors_that_differ_in_the_end_are_listed() -> None:
     """The weights, the product, the sum and the result; the arguments that have a sharding do not change."""
-    found = diff(LAYER, "default", "contractions-first")
-    assert {item.value for item in found.values} == {"%arg1", "%0", "%1", "result0"}
-    weights = next(item for item in found.values if item.value == "%arg1")
+    difference = diff(LAYER, "default", "contractions-first")
+    assert {item.value for item in difference.values} == {"%arg1", "%0", "%1", "result0"}
+    weights = next(item for item in difference.values if item.value == "%arg1")
     assert (weights.type, str(weights.first), weights.second) == ("tensor<16x4xf32>", '<@mesh, [{?}, {"a", ?}]>', None)
-    assert found.tensors == 6
+    assert difference.tensors == 6
 
 
 def test_equal_runs_have_no_difference() -> None:
     """A schedule does not differ from one that leads to the same shardings in another order."""
-    found = diff(LAYER, "default", "elementwise-first")
-    assert found.is_empty
-    assert found.divergences == ()
-    assert format_diff(found) == "default and elementwise-first end alike: 6 tensors"
+    difference = diff(LAYER, "default", "elementwise-first")
+    assert difference.is_empty
+    assert difference.divergences == ()
+    assert format_diff(difference) == "default and elementwise-first end alike: 6 tensors"
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -84,24 +84,24 @@ def test_what_differs_has_a_divergent_decision(seed: int) -> None:
     session = Session.open(generate(seed))
     kinds = op_kinds(session.problem)
     for first, second in zip(random_schedules(kinds, 4, seed=1), random_schedules(kinds, 4, seed=2), strict=True):
-        found = diff_schedules(session, first, second)
-        assert bool(found.values) == bool(found.divergences)
-        for item in found.divergences:
+        actual = diff_schedules(session, first, second)
+        assert bool(actual.values) == bool(actual.divergences)
+        for item in actual.divergences:
             dims = item.other_sharding.dim_shardings if item.other_sharding is not None else ()
             assert not dims or dims[item.decision.dim].axes[: len(item.decision.axes)] != item.decision.axes
 
 
 def test_the_text_names_runs_decisions_and_tensors() -> None:
     """The first lines say where the runs part, then come the tensors, as many as are wanted."""
-    found = diff(LAYER, "default", "contractions-first")
-    lines = format_diff(found, limit=1).splitlines()
+    difference = diff(LAYER, "default", "contractions-first")
+    lines = format_diff(difference, limit=1).splitlines()
     assert lines[0] == "default: the first decision that contractions-first does not end with"
     assert "stablehlo.add %1 at -:6:8 gives %0" in lines[1]
     assert lines[-1] == "  3 more"
     assert "4 of 6 tensors differ in the end" in lines
-    data = json.loads(diff_json(found))
+    data = json.loads(diff_json(difference))
     assert data["divergences"][0]["decision"]["axes"] == ['"a"']
-    assert [item["value"] for item in data["values"]] == [item.value for item in found.values]
+    assert [item["value"] for item in data["values"]] == [item.value for item in difference.values]
 
 
 def test_values_of_other_problems_are_not_compared() -> None:
@@ -120,8 +120,8 @@ def test_no_sharding_is_the_same_as_an_empty_one() -> None:
     table = session.problem.table.values
     assert len(slots) < sum(a != b for a, b in zip(default.shardings, flat.shardings, strict=True)) + 1
     for slot in slots:
-        one, two = table[default.shardings[slot]], table[flat.shardings[slot]]
-        assert not (one or two).is_equivalent(two if one else one)  # type: ignore[union-attr]
+        first, second = table[default.shardings[slot]], table[flat.shardings[slot]]
+        assert not (first or second).is_equivalent(second if first else first)  # type: ignore[union-attr]
 
 
 def test_added_values_have_names_too() -> None:

@@ -59,13 +59,13 @@ def test_proposals_are_tried_and_sorted_by_use() -> None:
     assert trials[0].removes
     removes = [trial.removes for trial in trials]
     assert removes == sorted(removes, reverse=True)
-    found = {trial.text: trial for trial in trials}
-    leave = found['leave "a" off dimension 1 of the function argument %arg1']
+    actual = {trial.text: trial for trial in trials}
+    leave = actual['leave "a" off dimension 1 of the function argument %arg1']
     assert leave.removes
     assert leave.before == {"sdy.all_reduce": 1, "sdy.reshard": 1}
     assert leave.after == {"sdy.all_reduce": 1}
     assert (leave.total_before, leave.total_after, leave.values_changed) == (2, 1, 1)
-    later = found["give user priority 1 to dimension 1 of the function argument %arg1"]
+    later = actual["give user priority 1 to dimension 1 of the function argument %arg1"]
     assert not later.removes
 
 
@@ -80,7 +80,7 @@ def test_an_all_reduce_names_the_axes_that_shard_what_is_reduced() -> None:
 
 def test_a_priority_can_remove_a_reshard() -> None:
     """Two operands disagree: if one comes later, it follows the other."""
-    one = explainer(
+    single = explainer(
         f"""func.func @main(%arg0: tensor<8xf32> {sharded('[{"a", ?}]')}, %arg1: tensor<8xf32>) -> tensor<8xf32> {{
           %0 = stablehlo.negate %arg1 : tensor<8xf32>
           %1 = sdy.sharding_constraint %0 <@mesh, [{{"b", ?}}]> : tensor<8xf32>
@@ -88,23 +88,25 @@ def test_a_priority_can_remove_a_reshard() -> None:
           return %2 : tensor<8xf32>
         }}"""
     )
-    assert one.lines()
-    kinds = {trial.kind for number in range(len(one.lines())) for trial in one.explain(number).trials if trial.removes}
+    assert single.lines()
+    kinds = {
+        trial.kind for number in range(len(single.lines())) for trial in single.explain(number).trials if trial.removes
+    }
     assert {"constrain", "remove"} <= kinds
 
 
 def test_a_closed_function_result_can_be_opened() -> None:
     """The reshard in front of the return goes away."""
-    one = explainer(
+    single = explainer(
         f"""func.func @main(%arg0: tensor<8x8xf32> {sharded('[{"a"}, {?}]')})
             -> (tensor<8x8xf32> {sharded("[{}, {}]")}) {{
           %0 = stablehlo.negate %arg0 : tensor<8x8xf32>
           return %0 : tensor<8x8xf32>
         }}"""
     )
-    (line,) = one.lines()
+    (line,) = single.lines()
     assert line.where == "operand 0 of func.return"
-    why = one.explain(0)
+    why = single.explain(0)
     assert [reason.code for reason in why.differences[0].stopped] == ["closed"]
     (trial,) = [trial for trial in why.trials if trial.text == "open dimension 0 of the function result 0"]
     assert trial.removes
@@ -119,7 +121,7 @@ def test_a_number_that_does_not_exist_is_an_error() -> None:
 
 def test_an_axis_that_two_factors_of_an_op_have_is_named_with_both() -> None:
     """The op sums over the part of the weights that it has; leaving the axis off the weights saves most."""
-    one = explainer(
+    single = explainer(
         f"""func.func @main(%arg0: tensor<32x64xf32> {sharded('[{"a"}, {}]')},
                             %arg1: tensor<64x128xf32> {sharded('[{"a"}, {}]')}) -> tensor<32x128xf32> {{
           %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
@@ -127,7 +129,7 @@ def test_an_axis_that_two_factors_of_an_op_have_is_named_with_both() -> None:
           return %0 : tensor<32x128xf32>
         }}"""
     )
-    why = one.explain([line.where for line in one.lines()].index("operand 0 of stablehlo.dot_general %0"))
+    why = single.explain([line.where for line in single.lines()].index("operand 0 of stablehlo.dot_general %0"))
     (lost, got) = why.differences
     assert [chain.origin.annotation for chain in lost.rivals] == ["function argument %arg1"]
     assert [chain.origin.annotation for chain in got.wanted] == ["function argument %arg1"]
@@ -138,7 +140,7 @@ def test_an_axis_that_two_factors_of_an_op_have_is_named_with_both() -> None:
 
 def test_a_communication_says_by_which_function_it_combines() -> None:
     """A maximum over a sharded dimension is an all-reduce by max; a sum needs no word."""
-    found = explainer(
+    actual = explainer(
         f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')}) -> tensor<16xf32> {{
           %cst = stablehlo.constant dense<0.0> : tensor<f32>
           %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.maximum across dimensions = [0]
@@ -146,8 +148,8 @@ def test_a_communication_says_by_which_function_it_combines() -> None:
           return %0 : tensor<16xf32>
         }}"""
     )
-    (number,) = [one.number for one in found.lines() if one.kind == "sdy.all_reduce"]
-    why = found.explain(number, limit=0)
+    (number,) = [item.number for item in actual.lines() if item.kind == "sdy.all_reduce"]
+    why = actual.explain(number, limit=0)
     assert why.combiners == ("max",)
     assert '"a" shards what is reduced by max: %arg0 dim 0' in format_reshard(why)
     assert product().explain(1, limit=0).combiners == ("add",)
@@ -156,7 +158,7 @@ def test_a_communication_says_by_which_function_it_combines() -> None:
 
 def test_a_communication_names_tensors_as_the_user_does_and_the_place_of_its_op() -> None:
     """The name that JAX gives an argument, and file and line of the op that needs the move."""
-    found = explainer(
+    actual = explainer(
         f"""func.func @main(%arg0: tensor<8x16xf32> {sharded('[{"a"}, {?}]')} loc("w['up']"),
                             %arg1: tensor<16x4xf32> {sharded('[{"b"}, {"a"}]')} loc("x")) -> tensor<8x4xf32> {{
           %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
@@ -164,10 +166,10 @@ def test_a_communication_names_tensors_as_the_user_does_and_the_place_of_its_op(
           return %0 : tensor<8x4xf32>
         }}"""
     )
-    first = found.lines()[0]
+    first = actual.lines()[0]
     assert (first.value, first.location) == ("x", "/home/user/model.py:12:3")
     assert str(first).endswith("operand 1 of stablehlo.dot_general %0 at model.py:12:3")
-    (moved,) = found.explain(0, limit=0).differences
+    (moved,) = actual.explain(0, limit=0).differences
     assert [chain.origin.annotation for chain in moved.gone] == ["function argument x"]
 
 

@@ -40,10 +40,10 @@ def plugin(name: str, *frontends: Any) -> object:
 
 def test_a_plugin_brings_its_own_programs() -> None:
     """A graph of a plugin's own is propagated, gets its shardings, and is explained and printed by its names."""
-    given = graph()
-    result = sdy.propagate(given, plugins=[Plugin()], trace=True)
-    assert result.module is given
-    assert given.output.spec == '<@mesh, [{"a"}, {}]>'
+    native = graph()
+    result = sdy.propagate(native, plugins=[Plugin()], trace=True)
+    assert result.module is native
+    assert native.output.spec == '<@mesh, [{"a"}, {}]>'
     assert result.text == 'relu: <@mesh, [{"a"}, {}]>\n'
     assert str(result.sharding("%0")) == '<@mesh, [{"a"}, {}]>'
     assert '"a" comes from function argument %arg0' in str(result.explain("%1"))

@@ -20,11 +20,11 @@ def values(shape: Sequence[int]) -> numpy.ndarray:
 
 def read(map_: IndexingMap, operand: numpy.ndarray, shape: Sequence[int], missing: int = -1) -> numpy.ndarray:
     """The elements that a map reads for every element of a result, where it is defined."""
-    found = numpy.full(shape, missing)
+    actual = numpy.full(shape, missing)
     for index in itertools.product(*map(range, shape)):
         if map_.holds(index):
-            found[index] = operand[tuple(map_.evaluate(index))]
-    return found
+            actual[index] = operand[tuple(map_.evaluate(index))]
+    return actual
 
 
 def test_broadcast() -> None:
@@ -107,10 +107,10 @@ def test_pad(low: int, high: int, interior: int) -> None:
 
 def test_concatenate() -> None:
     """Each operand is read in its own part of the result."""
-    one, other = values((2, 3)), values((2, 4)) + 100
-    result = numpy.concatenate([one, other], 1)
-    first = read(op_maps.concatenate((2, 7), 1, 0, 3), one, (2, 7))
-    second = read(op_maps.concatenate((2, 7), 1, 3, 4), other, (2, 7))
+    left, right = values((2, 3)), values((2, 4)) + 100
+    result = numpy.concatenate([left, right], 1)
+    first = read(op_maps.concatenate((2, 7), 1, 0, 3), left, (2, 7))
+    second = read(op_maps.concatenate((2, 7), 1, 3, 4), right, (2, 7))
     assert (numpy.maximum(first, second) == result).all()
     assert op_maps.concatenate_to_output((2, 4), 1, 3).evaluate((1, 2)) == [1, 5]
 
@@ -145,8 +145,8 @@ def test_reduce_window() -> None:
     padded = numpy.zeros((9, 2), dtype=int)
     padded[1:8:2] = x
     for index in itertools.product(range(4), range(2)):
-        found = [x[tuple(map_.evaluate(index, (s,)))] for s in range(3) if map_.holds(index, (s,))]
-        assert sum(found) == padded[index[0] * 2 : index[0] * 2 + 3, index[1]].sum()
+        cost = [x[tuple(map_.evaluate(index, (s,)))] for s in range(3) if map_.holds(index, (s,))]
+        assert sum(cost) == padded[index[0] * 2 : index[0] * 2 + 3, index[1]].sum()
 
 
 def test_dynamic_slice_update_and_gather() -> None:

@@ -79,11 +79,11 @@ def test_states() -> None:
 
 def test_constraints_are_sorted_by_their_text() -> None:
     """The order in which constraints are given does not matter."""
-    one = (Binary("+", dim(0), symbol(0)), Interval(0, 5))
+    single = (Binary("+", dim(0), symbol(0)), Interval(0, 5))
     other = (Binary("mod", dim(0), Constant(2)), Interval(0, 0))
     bounds = {"dims": (Bound(Interval(0, 9)),), "ranges": (Bound(Interval(0, 3)),)}
-    first = IndexingMap((dim(0),), **bounds).with_constraints([one, other])
-    assert first == IndexingMap((dim(0),), **bounds).with_constraints([other, one])
+    first = IndexingMap((dim(0),), **bounds).with_constraints([single, other])
+    assert first == IndexingMap((dim(0),), **bounds).with_constraints([other, single])
     assert str(first).endswith("d0 + s0 in [0, 5], d0 mod 2 in [0, 0]")
 
 

@@ -53,9 +53,9 @@ def test_arrays_over_the_mesh_of_the_caller(order: str, type_: AxisType) -> None
     run = sdy.propagate(jax.jit(inner).lower(x, w)).to_jax()
     run(x, w)
     with jax.transfer_guard("disallow"):
-        (found,) = run(x, w)
-    np.testing.assert_allclose(found, product(X, W), rtol=1e-5)
-    assert found.sharding.mesh == mesh
+        (actual,) = run(x, w)
+    np.testing.assert_allclose(actual, product(X, W), rtol=1e-5)
+    assert actual.sharding.mesh == mesh
     np.testing.assert_allclose(jax.jit(lambda x, w: run(x, w)[0] * 2)(x, w), 2 * product(X, W), rtol=1e-5)
     with jax.set_mesh(mesh):
         np.testing.assert_allclose(jax.jit(lambda x, w: run(x, w)[0] * 2)(x, w), 2 * product(X, W), rtol=1e-5)
@@ -76,11 +76,11 @@ def test_loops_rematerialization_and_exports() -> None:
     """A program is called in a scan, under `jax.checkpoint`, and in what `jax.export` writes."""
     x = put(X, make_mesh(), "x")
     run = sdy.propagate(jax.jit(lambda x: jnp.sin(x) * 0.5).lower(x)).to_jax()
-    found = jax.jit(lambda x: jax.lax.scan(lambda c, _: (run(c)[0], None), x, length=3)[0])(x)
-    wanted = X
+    actual = jax.jit(lambda x: jax.lax.scan(lambda c, _: (run(c)[0], None), x, length=3)[0])(x)
+    expected = X
     for _ in range(3):
-        wanted = np.sin(wanted) * 0.5
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        expected = np.sin(expected) * 0.5
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
     np.testing.assert_allclose(jax.jit(jax.checkpoint(lambda x: run(x)[0]))(x), np.sin(X) * 0.5, rtol=1e-5)
     exported = jax.export.export(jax.jit(lambda x: run(x)[0]))(x)
     again = jax.export.deserialize(exported.serialize())
@@ -201,10 +201,10 @@ def test_donated_arguments_and_memories() -> None:
     assert x.is_deleted()
     host, device = (NamedSharding(mesh, P("x"), memory_kind=kind) for kind in ("pinned_host", "device"))
     function = jax.jit(lambda x: jnp.sin(jax.device_put(x, device)), out_shardings=host)
-    given = jax.device_put(X, host)
-    (found,) = sdy.propagate(function.lower(given)).to_jax()(given)
-    np.testing.assert_allclose(found, np.sin(X), rtol=1e-5)
-    assert found.sharding.memory_kind == "pinned_host"
+    array = jax.device_put(X, host)
+    (actual,) = sdy.propagate(function.lower(array)).to_jax()(array)
+    np.testing.assert_allclose(actual, np.sin(X), rtol=1e-5)
+    assert actual.sharding.memory_kind == "pinned_host"
 
 
 def test_functions_of_python_are_called_once() -> None:
@@ -218,8 +218,8 @@ def test_functions_of_python_are_called_once() -> None:
 
     run = sdy.propagate(jax.jit(inner).lower(x)).to_jax()
     shape = jax.ShapeDtypeStruct(X.shape, X.dtype)
-    found = jax.jit(lambda x: jax.pure_callback(lambda v: v + 1, shape, run(x)[0]))(x)
-    np.testing.assert_allclose(found, 2 * np.cos(X) + 1, rtol=1e-5)
+    actual = jax.jit(lambda x: jax.pure_callback(lambda v: v + 1, shape, run(x)[0]))(x)
+    np.testing.assert_allclose(actual, 2 * np.cos(X) + 1, rtol=1e-5)
     jax.effects_barrier()
     assert len(seen) == 2
     assert (8, 16) in seen
@@ -267,8 +267,8 @@ def test_functions_that_say_how_they_are_partitioned(order: str) -> None:
             sums = sums if axis is None else jax.lax.psum(sums, axis)
             return x / jnp.sqrt(sums) * scale, jax.lax.psum((x * x).sum(), names) if names else (x * x).sum()
 
-        whole = NamedSharding(mesh, P())
-        return mesh, on_device, (sharding, whole), (sharding, NamedSharding(mesh, P(axis)))
+        replicated = NamedSharding(mesh, P())
+        return mesh, on_device, (sharding, replicated), (sharding, NamedSharding(mesh, P(axis)))
 
     partitioned = custom_partitioning(norm)
     partitioned.def_partition(partition=partition, sharding_rule="b d, d -> b d, ")
@@ -281,9 +281,9 @@ def test_functions_that_say_how_they_are_partitioned(order: str) -> None:
 
         return jax.jit(lambda x, scale: jax.lax.scan(lambda c, _: step(c, scale), x, length=3))
 
-    found = sdy.propagate(program(partitioned).lower(x, scale)).to_jax()(x, scale)
-    for one, other in zip(found, program(norm)(X, scale), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4)
+    actual = sdy.propagate(program(partitioned).lower(x, scale)).to_jax()(x, scale)
+    for left, right in zip(actual, program(norm)(X, scale), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4)
 
 
 def test_a_dimension_that_a_rule_wants_whole() -> None:
@@ -298,8 +298,8 @@ def test_a_dimension_that_a_rule_wants_whole() -> None:
     partitioned = custom_partitioning(norm)
     partitioned.def_partition(partition=partition, sharding_rule="b d -> b d", need_replication_factors=("d",))
     x = put(X, make_mesh(), "x", "y")
-    (found,) = sdy.propagate(jax.jit(partitioned).lower(x)).to_jax()(x)
-    np.testing.assert_allclose(found, norm(X), rtol=1e-5)
+    (actual,) = sdy.propagate(jax.jit(partitioned).lower(x)).to_jax()(x)
+    np.testing.assert_allclose(actual, norm(X), rtol=1e-5)
 
 
 def test_functions_that_do_not_say_so_well() -> None:

@@ -30,11 +30,11 @@ def put(array: Any, mesh: Mesh, *spec: Any) -> Any:
     return jax.device_put(array, NamedSharding(mesh, P(*spec)))
 
 
-def assert_close(found: Any, wanted: Any, rtol: float = 1e-4) -> None:
+def assert_close(actual: Any, expected: Any, rtol: float = 1e-4) -> None:
     """Check that two trees of arrays are equal within a tolerance."""
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-5)
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for left, right in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(left, right, rtol=rtol, atol=1e-5)
 
 
 def layer(h: Any, w: Any) -> Any:
@@ -54,10 +54,10 @@ def test_gradients(order: str, is_jitted: bool) -> None:
     mesh = make_mesh(order)
     function = sdy.jit(lambda x, w: layer(x, w).sum(), in_shardings=shardings(mesh))
     gradient: Callable[..., Any] = jax.value_and_grad(function, (0, 1))
-    found = (jax.jit(gradient) if is_jitted else gradient)(put(X, mesh, "x"), put(W, mesh, None, "y"))
-    assert_close(found, jax.value_and_grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
-    for one, wanted in zip(found[1], shardings(mesh), strict=True):
-        assert one.sharding.is_equivalent_to(wanted, 2)
+    actual = (jax.jit(gradient) if is_jitted else gradient)(put(X, mesh, "x"), put(W, mesh, None, "y"))
+    assert_close(actual, jax.value_and_grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
+    for item, expected in zip(actual[1], shardings(mesh), strict=True):
+        assert item.sharding.is_equivalent_to(expected, 2)
 
 
 def test_arrays_that_are_on_no_mesh() -> None:
@@ -124,8 +124,8 @@ def test_integers_and_keys() -> None:
     assert_close(jax.grad(lambda x: rows(x, number)[0])(x), jax.grad(lambda x: jnp.sin(x)[number].sum())(X))
     key = jax.random.key(0)
     noisy = sdy.jit(lambda key, x: (jax.random.split(key)[0], x + jax.random.normal(key, x.shape)))
-    split, found = jax.jit(lambda key, x: noisy(key, x))(key, x)
-    assert_close(found, X + jax.random.normal(key, X.shape))
+    split, actual = jax.jit(lambda key, x: noisy(key, x))(key, x)
+    assert_close(actual, X + jax.random.normal(key, X.shape))
     assert jax.random.key_data(split).tolist() == jax.random.key_data(jax.random.split(key)[0]).tolist()
 
 
@@ -138,8 +138,8 @@ def test_inside_a_shard_map_over_other_axes() -> None:
         lambda x, w: function(x, w), mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"), axis_names={"x"}
     )
     assert_close(jax.jit(mapped)(x, w), layer(X, W))
-    found = jax.jit(jax.grad(lambda x, w: mapped(x, w).sum(), (0, 1)))(x, w)
-    assert_close(found, jax.grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
+    actual = jax.jit(jax.grad(lambda x, w: mapped(x, w).sum(), (0, 1)))(x, w)
+    assert_close(actual, jax.grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
 
 
 def test_types_that_say_shardings() -> None:
@@ -156,9 +156,9 @@ def test_types_that_say_shardings() -> None:
 
     with jax.set_mesh(mesh):
         assert_close(jax.jit(outer)(x, w), layer(X, W).sum())
-        found = jax.jit(jax.grad(outer, (0, 1)))(x, w)
+        actual = jax.jit(jax.grad(outer, (0, 1)))(x, w)
     assert types[0] == P("x", "y")
-    assert_close(found, jax.grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
+    assert_close(actual, jax.grad(lambda x, w: layer(x, w).sum(), (0, 1))(X, W))
 
 
 def transformer(params: Any, tokens: Any) -> Any:
@@ -199,8 +199,8 @@ def test_the_gradient_of_a_scanned_transformer(order: str) -> None:
     mesh = make_mesh(order)
     params, tokens, given = transformer_arguments(mesh)
     function = sdy.jit(transformer, in_shardings=given)
-    found = jax.jit(jax.value_and_grad(function))(*jax.device_put((params, tokens), given))
-    assert_close(found, jax.jit(jax.value_and_grad(transformer))(params, tokens), rtol=2e-3)
+    actual = jax.jit(jax.value_and_grad(function))(*jax.device_put((params, tokens), given))
+    assert_close(actual, jax.jit(jax.value_and_grad(transformer))(params, tokens), rtol=2e-3)
 
 
 def test_a_training_step_over_a_shuffled_mesh() -> None:
@@ -213,11 +213,11 @@ def test_a_training_step_over_a_shuffled_mesh() -> None:
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient), loss
 
     sharded = sdy.jit(step, in_shardings=given, out_shardings=(given[0], NamedSharding(mesh, P())))
-    found, wanted = jax.device_put((params, tokens), given)[0], params
+    actual, expected = jax.device_put((params, tokens), given)[0], params
     for _ in range(3):
-        found, loss = sharded(found, jax.device_put(tokens, given[1]))
-        wanted, wanted_loss = jax.jit(step)(wanted, tokens)
+        actual, loss = sharded(actual, jax.device_put(tokens, given[1]))
+        expected, wanted_loss = jax.jit(step)(expected, tokens)
         assert_close(loss, wanted_loss, rtol=1e-4)
-    assert_close(found, wanted, rtol=2e-3)
-    assert found["embedding"].sharding.mesh == mesh
-    assert found["embedding"].sharding.spec == P("y", None)
+    assert_close(actual, expected, rtol=2e-3)
+    assert actual["embedding"].sharding.mesh == mesh
+    assert actual["embedding"].sharding.spec == P("y", None)

@@ -134,12 +134,12 @@ def test_every_dtype() -> None:
             f"%x: {type_} {{A}}",
             type_,
         )
-        given = np.arange(64).reshape(8, 8).__mod__(3).astype(dtype)
+        array = np.arange(64).reshape(8, 8).__mod__(3).astype(dtype)
         if name in ("i64", "f64"):
-            given[0, 1] = 2**33 + 1
-        (result,) = sdy.propagate(text).to_jax()(given)
-        assert result.dtype == given.dtype
-        assert np.asarray(result).tobytes() == given.T.copy().tobytes(), name
+            array[0, 1] = 2**33 + 1
+        (result,) = sdy.propagate(text).to_jax()(array)
+        assert result.dtype == array.dtype
+        assert np.asarray(result).tobytes() == array.T.copy().tobytes(), name
 
 
 def test_keys_are_numbers() -> None:
@@ -164,11 +164,11 @@ def test_donated_arguments() -> None:
         run = sdy.propagate(text.replace("main(%x: tensor<8x8xf32> {", DONATED)).to_jax()
         assert run.donated == {0}
         given = X.copy()
-        kept, gone = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
-        for array in (given, kept, gone):
+        undonated, gone = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
+        for array in (given, undonated, gone):
             np.testing.assert_array_equal(run(array)[0], -X)
         np.testing.assert_array_equal(given, X)
-        np.testing.assert_array_equal(kept, X)
+        np.testing.assert_array_equal(undonated, X)
         assert gone.is_deleted() == is_gone
         if is_gone:
             with pytest.raises(OptionError, match="was deleted"):
@@ -286,11 +286,11 @@ def test_select_and_scatter_along_a_sharded_dimension(window: int, stride: int) 
     )
     source = np.random.default_rng(0).standard_normal((count, 8)).astype(np.float32)
     values = np.random.default_rng(1).permutation(X.ravel()).reshape(8, 8)
-    wanted = np.zeros_like(X)
+    expected = np.zeros_like(X)
     for row in range(count):
         chosen = row * stride + values[row * stride : row * stride + window].argmax(0)
-        wanted[chosen, np.arange(8)] += source[row]
-    np.testing.assert_allclose(sdy.propagate(text).to_jax()(values, source)[0], wanted, rtol=1e-6)
+        expected[chosen, np.arange(8)] += source[row]
+    np.testing.assert_allclose(sdy.propagate(text).to_jax()(values, source)[0], expected, rtol=1e-6)
 
 
 def padded(low: int, high: int, interior: int, size: int = 8) -> str:
@@ -313,9 +313,9 @@ def padded(low: int, high: int, interior: int, size: int = 8) -> str:
 )
 def test_pads_along_a_sharded_dimension(low: int, high: int, interior: int, size: int) -> None:
     """Elements are cut off and spread as on one device; XLA's partitioner ends the process, or refuses it."""
-    wanted = jax.lax.pad(-X[:size], jnp.float32(7), ((low, high, interior), (0, 0, 0)))
+    expected = jax.lax.pad(-X[:size], jnp.float32(7), ((low, high, interior), (0, 0, 0)))
     (result,) = sdy.propagate(padded(low, high, interior, size)).to_jax()(X[:size])
-    np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("start", [-100, -1, 0, 3, 5, 7, 8, 100])
@@ -334,9 +334,9 @@ def test_slices_that_start_outside_of_a_sharded_dimension(start: int, size: int)
     text = module(body, "%x: tensor<8x8xf32> {A}, %n: tensor<i32>", f"tensor<8x8xf32>, tensor<{size}x8xf32>")
     updated, sliced = sdy.propagate(text).to_jax()(X, np.int32(start))
     first = min(max(start, 0), 8 - size)
-    wanted = X.copy()
-    wanted[first : first + size] = 7
-    np.testing.assert_array_equal(updated, wanted)
+    expected = X.copy()
+    expected[first : first + size] = 7
+    np.testing.assert_array_equal(updated, expected)
     np.testing.assert_array_equal(sliced, X[first : first + size])
 
 
@@ -350,10 +350,10 @@ def test_sorts_count_from_either_end(dim: int) -> None:
       stablehlo.return %1 : tensor<i1>
     }}) : (tensor<8x8xf32>) -> tensor<8x8xf32>
     return %0 : tensor<8x8xf32>""")
-    (found,) = sdy.propagate(text).to_jax()(X)
-    np.testing.assert_array_equal(found, np.flip(X, dim))
-    (found,) = sdy.propagate(text, local=True).local().run(X)
-    np.testing.assert_array_equal(found, np.flip(X, dim))
+    (actual,) = sdy.propagate(text).to_jax()(X)
+    np.testing.assert_array_equal(actual, np.flip(X, dim))
+    (actual,) = sdy.propagate(text, local=True).local().run(X)
+    np.testing.assert_array_equal(actual, np.flip(X, dim))
 
 
 def test_windows_over_spread_elements() -> None:
@@ -369,8 +369,8 @@ def test_windows_over_spread_elements() -> None:
     return %0 : tensor<18x8xf32>""",
         results="tensor<18x8xf32>",
     )
-    wanted = jax.lax.reduce_window(X, 0.0, jax.lax.add, (3, 1), (1, 1), ((-1, -1), (0, 0)), base_dilation=(3, 1))
-    np.testing.assert_array_equal(sdy.propagate(text).to_jax()(X)[0], wanted)
+    expected = jax.lax.reduce_window(X, 0.0, jax.lax.add, (3, 1), (1, 1), ((-1, -1), (0, 0)), base_dilation=(3, 1))
+    np.testing.assert_array_equal(sdy.propagate(text).to_jax()(X)[0], expected)
 
 
 def test_what_xla_shards_itself_is_tried_first() -> None:
@@ -393,11 +393,11 @@ def test_faults_that_end_xla_are_tried_in_another_process() -> None:
       stablehlo.return %1 : tensor<i1>
     }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>]>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
     return %0 : tensor<8x8xf32>""")
-    found: list[sdy.Diagnostic] = []
+    problems: list[sdy.Diagnostic] = []
     with pytest.raises(UnsupportedError, match="XLA would end the process") as caught:
-        sdy.propagate(text).to_jax(partitioner="xla", warnings=found)
+        sdy.propagate(text).to_jax(partitioner="xla", warnings=problems)
     assert caught.value.diagnostics[0].op == "stablehlo.sort"
-    assert [item.code for item in found] == ["xla-wrong-numbers"]
+    assert [item.code for item in problems] == ["xla-wrong-numbers"]
 
 
 SCATTERED_SUMS = [
@@ -457,9 +457,9 @@ func.func @main(%x: tensor<4x8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {lef
 }}"""
     x = np.arange(256, dtype=np.float32).reshape(4, 8, 8) % 7
     k = np.arange(128, dtype=np.float32).reshape(4, 8, 4) % 5
-    (found,) = sdy.propagate(text).to_jax()(x, k)
-    wanted = jax.lax.conv_general_dilated(x, k, (1,), [(1, 1)], dimension_numbers=("NWC", "WIO", "NWC"))
-    np.testing.assert_array_equal(found, wanted)
+    (actual,) = sdy.propagate(text).to_jax()(x, k)
+    expected = jax.lax.conv_general_dilated(x, k, (1,), [(1, 1)], dimension_numbers=("NWC", "WIO", "NWC"))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -487,10 +487,10 @@ func.func @main(%x: tensor<8x8x{size}xf32> {{sdy.sharding = #sdy.sharding<@mesh,
 }}"""
     x = np.arange(64 * size, dtype=np.float32).reshape(8, 8, size) % 7
     k = np.arange(24 * size, dtype=np.float32).reshape(3, size, 8) % 5
-    (found,) = sdy.propagate(text).to_jax()(x, k)
+    (actual,) = sdy.propagate(text).to_jax()(x, k)
     numbers = ("NWC", "WIO", "NWC")
-    wanted = jax.lax.conv_general_dilated(x, k, (1,), [(0, 0)], dimension_numbers=numbers, batch_group_count=4)
-    np.testing.assert_array_equal(found, wanted)
+    expected = jax.lax.conv_general_dilated(x, k, (1,), [(0, 0)], dimension_numbers=numbers, batch_group_count=4)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("layout", "low"), [("WNC", 1), ("NWC", -1), ("NWC", 1), ("NCW", -2)])
@@ -500,27 +500,27 @@ def test_convolutions_over_spread_elements(layout: str, low: int) -> None:
     shape = [dims[letter][0] for letter in layout]
     sharding = "[" + ", ".join('{"a"}' if letter == "W" else "{}" for letter in layout) + "]"
     numbers = ", ".join(dims[letter][1] for letter in layout)
-    given, size = "x".join(map(str, shape)), 31 + low
+    sizes, size = "x".join(map(str, shape)), 31 + low
     text = (
         MESH
         + f"""
-func.func @main(%x: tensor<{given}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}},
+func.func @main(%x: tensor<{sizes}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}},
                 %k: tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32> {{
   %0 = stablehlo.convolution(%x, %k) dim_numbers = [{numbers}]x[0, i, o]->[b, 0, f],
       window = {{pad = [[{low}, 2]], lhs_dilate = [2]}}
       {{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
        sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{}}, {{"a"}}, {{}}]>]>}}
-      : (tensor<{given}xf32>, tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32>
+      : (tensor<{sizes}xf32>, tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32>
   return %0 : tensor<4x{size}x2xf32>
 }}"""
     )
     x = np.arange(128, dtype=np.float32).reshape(shape) % 7
     k = np.arange(12, dtype=np.float32).reshape(3, 2, 2) % 5
-    (found,) = sdy.propagate(text).to_jax()(x, k)
-    wanted = jax.lax.conv_general_dilated(
+    (actual,) = sdy.propagate(text).to_jax()(x, k)
+    expected = jax.lax.conv_general_dilated(
         x, k, (1,), [(low, 2)], lhs_dilation=(2,), dimension_numbers=(layout, "WIO", "NWC")
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("indices", ['[{}, {"b"}]', '[{"a"}, {"b"}]', '[{"b"}, {}]'])
@@ -541,11 +541,11 @@ def test_indices_sharded_along_their_parts(indices: str) -> None:
         f"%x: tensor<8x8xf32> {{A}}, %i: tensor<4x2xi32> {{sdy.sharding = #sdy.sharding<@mesh, {indices}>}}",
     )
     places = np.array([[0, 0], [7, 4], [3, 1], [3, 3]], np.int32)
-    wanted = X.copy()
+    expected = X.copy()
     for row, column in places:
-        wanted[row, column : column + 4] += X[row, column : column + 4]
-    (found,) = sdy.propagate(text).to_jax()(X, places)
-    np.testing.assert_array_equal(found, wanted)
+        expected[row, column : column + 4] += X[row, column : column + 4]
+    (actual,) = sdy.propagate(text).to_jax()(X, places)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_windows_over_tensors_with_other_shardings() -> None:

@@ -14,21 +14,21 @@ from shardy_py.jax.deviations import Deviation, compare_results  # noqa: E402
 INFINITY, NAN = float("inf"), float("nan")
 
 
-def _compare(one: Any, other: Any, dtype: str = "float32", tolerance: float | None = None) -> Deviation:
-    (found,) = compare_results([numpy.array(one, dtype)], [numpy.array(other, dtype)], tolerance=tolerance)
-    return found
+def _compare(left: Any, right: Any, dtype: str = "float32", tolerance: float | None = None) -> Deviation:
+    (actual,) = compare_results([numpy.array(left, dtype)], [numpy.array(right, dtype)], tolerance=tolerance)
+    return actual
 
 
 def test_the_relative_difference_is_that_of_the_whole_result() -> None:
     """The largest difference counts, relative to the largest element of the second run."""
-    found = _compare([1.0, 100.0, 0.5], [1.0, 100.0, 0.25])
-    assert (found.absolute, found.relative) == (0.25, 0.0025)
-    assert not found.is_within
+    actual = _compare([1.0, 100.0, 0.5], [1.0, 100.0, 0.25])
+    assert (actual.absolute, actual.relative) == (0.25, 0.0025)
+    assert not actual.is_within
     assert _compare([1.0, 100.0, 0.5], [1.0, 100.0, 0.25], tolerance=0.01).is_within
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "nans", "is_within"),
+    ("left", "right", "nans", "is_within"),
     [
         ([NAN, 1.0], [NAN, 1.0], 0, True),
         ([NAN, 1.0], [2.0, 1.0], 1, False),
@@ -41,10 +41,10 @@ def test_the_relative_difference_is_that_of_the_whole_result() -> None:
         ([], [], 0, True),
     ],
 )
-def test_numbers_that_are_none(one: list[float], other: list[float], nans: int, is_within: bool) -> None:
+def test_numbers_that_are_none(left: list[float], right: list[float], nans: int, is_within: bool) -> None:
     """NaNs and infinities are the same only where both runs have them."""
-    found = _compare(one, other)
-    assert (found.nans, found.is_within) == (nans, is_within)
+    actual = _compare(left, right)
+    assert (actual.nans, actual.is_within) == (nans, is_within)
 
 
 def test_integers_must_be_equal() -> None:

@@ -37,8 +37,8 @@ def test_a_body_runs_as_often_as_its_loop_and_the_condition_once_more() -> None:
 
 def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
     """An all-reduce of 32 bytes over two devices sends 2 (2 - 1) / 2 of them."""
-    (found,) = list_collectives(COMPUTATIONS, 4)
-    assert (found.kind, found.group, found.bytes, found.runs) == ("all_reduce", 2, 32.0, 5.0)
+    (actual,) = list_collectives(COMPUTATIONS, 4)
+    assert (actual.kind, actual.group, actual.bytes, actual.runs) == ("all_reduce", 2, 32.0, 5.0)
 
 
 def test_costs_of_loops_are_multiplied() -> None:
@@ -97,7 +97,7 @@ def test_custom_calls_are_counted_as_often_as_they_run() -> None:
 def test_the_computations_that_a_custom_call_names_are_called() -> None:
     """The body that is analysed alone needs the comparison of a top-k in front of it."""
     line = '  %t = (f32[2], s32[2]) custom-call(%x), custom_call_target="TopK", called_computations={%add, %c}'
-    found = parse_computations(MODULE.replace("  %r = ", f"{line}\n  %r = "))
-    (call,) = [item for item in found["body"].instructions if item.opcode == "custom-call"]
+    actual = parse_computations(MODULE.replace("  %r = ", f"{line}\n  %r = "))
+    (call,) = [item for item in actual["body"].instructions if item.opcode == "custom-call"]
     assert call.called == ("add", "c")
     assert call.branches == ()

@@ -17,9 +17,9 @@ PAD = "stablehlo.pad %x, %z, low = [{}, 0], high = [{}, 0], interior = [{}, 0]"
 
 def faults(text: str, **options: bool) -> list[Diagnostic]:
     """Return the faults that a program meets in the form for XLA."""
-    found: list[Diagnostic] = []
-    sdy.propagate(MESH + text).for_xla(warnings=found, **options)
-    return found
+    diagnostics: list[Diagnostic] = []
+    sdy.propagate(MESH + text).for_xla(warnings=diagnostics, **options)
+    return diagnostics
 
 
 def annotated(sharding: str) -> str:
@@ -32,10 +32,10 @@ def per_value(*shardings: str) -> str:
     return f"sdy.sharding = #sdy.sharding_per_value<[{', '.join(f'<@mesh, {item}>' for item in shardings)}]>"
 
 
-def codes(found: list[Diagnostic]) -> list[tuple[str, str]]:
+def codes(diagnostics: list[Diagnostic]) -> list[tuple[str, str]]:
     """Return the code and the severity of each fault."""
-    assert all(item.location and item.hint for item in found)
-    return [(item.code, item.severity) for item in found]
+    assert all(item.location and item.hint for item in diagnostics)
+    return [(item.code, item.severity) for item in diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,21 @@ def codes(found: list[Diagnostic]) -> list[tuple[str, str]]:
 def test_shardings_that_lead_to_a_fault(op: str, left: str, right: str, result: str, *, is_wrong: bool) -> None:
     """A product or a pad is an error with the shardings that XLA's partitioner gets wrong, and with no others."""
     scalar = op.startswith("stablehlo.pad")
-    found = faults(f"""
+    actual = faults(f"""
 func.func @main(%x: tensor<8x8xf32> {annotated(left)}, %y: tensor<8x8xf32> {annotated(right)}, %z: tensor<f32>)
     -> tensor<8x8xf32> {{
   %0 = {op} {{{per_value(result)}}} : (tensor<8x8xf32>, tensor<{"" if scalar else "8x8x"}f32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }}""")
-    assert codes(found) == [("xla-wrong-numbers", "error")] * is_wrong
-    assert [item.op for item in found] == [op.split(" ")[0]] * is_wrong
+    assert codes(actual) == [("xla-wrong-numbers", "error")] * is_wrong
+    assert [item.op for item in actual] == [op.split(" ")[0]] * is_wrong
 
 
 CERTAIN, POSSIBLE = [("xla-wrong-numbers", "error")], [("xla-may-be-wrong", "warning")]
 
 
 @pytest.mark.parametrize(
-    ("start", "sharding", "sliced", "found"),
+    ("start", "sharding", "sliced", "expected"),
     [
         ("%i", ROWS, ROWS, POSSIBLE),
         ("%i", ROWS, WHOLE, POSSIBLE),
@@ -81,7 +81,7 @@ CERTAIN, POSSIBLE = [("xla-wrong-numbers", "error")], [("xla-may-be-wrong", "war
         ("%clamped_late", ROWS, ROWS, POSSIBLE),
     ],
 )
-def test_starts_of_slices(start: str, sharding: str, sliced: str, found: list[tuple[str, str]]) -> None:
+def test_starts_of_slices(start: str, sharding: str, sliced: str, expected: list[tuple[str, str]]) -> None:
     """A start along a sharded dimension is an error outside, a warning where it is unknown, and fine inside."""
     faults_of_slice = faults(f"""
 func.func @main(%x: tensor<8x8xf32> {annotated(sharding)}, %i: tensor<i32>) -> tensor<4x8xf32> {{
@@ -94,7 +94,7 @@ func.func @main(%x: tensor<8x8xf32> {annotated(sharding)}, %i: tensor<i32>) -> t
       : (tensor<8x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }}""")
-    assert codes(faults_of_slice) == found
+    assert codes(faults_of_slice) == expected
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ func.func @main(%x: tensor<8x8xf32> {annotated(sharding)}) -> tensor<8x8xf32> {{
 @pytest.mark.parametrize(("size", "fails"), [(8, False), (7, True)])
 def test_uneven_partial_results(size: int, fails: bool) -> None:
     """A value that is unreduced and sharded unevenly ends XLA's process."""
-    found = faults(f"""
+    actual = faults(f"""
 func.func @main(%x: tensor<{size}x8xf32> {annotated(SUMMED)}) -> tensor<{size}xf32> {{
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1]
       {{{per_value('[{"b"}], unreduced={"a"}')}}} : (tensor<{size}x8xf32>, tensor<f32>) -> tensor<{size}xf32>
   return %0 : tensor<{size}xf32>
 }}""")
-    assert codes(found)[:1] == [("xla-fails", "error")] * fails
+    assert codes(actual)[:1] == [("xla-fails", "error")] * fails
 
 
 def convolution(left: str, kernel: str, result: str, *, groups: int = 1, batch: int = 4) -> str:
@@ -162,7 +162,7 @@ def test_convolutions(left: str, kernel: str, result: str, groups: int, *, is_wr
 def test_spread_elements(low: int, is_wrong: bool) -> None:
     """Elements that are spread along a sharded dimension, with padding that cuts within a step, are an error."""
     size = 15 + 2 + low - 2
-    found = faults(f"""
+    actual = faults(f"""
 func.func @main(%x: tensor<4x8x2xf32> {annotated('[{}, {"a"}, {}]')}, %k: tensor<3x2x2xf32>)
     -> tensor<4x{size}x2xf32> {{
   %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
@@ -171,7 +171,7 @@ func.func @main(%x: tensor<4x8x2xf32> {annotated('[{}, {"a"}, {}]')}, %k: tensor
       : (tensor<4x8x2xf32>, tensor<3x2x2xf32>) -> tensor<4x{size}x2xf32>
   return %0 : tensor<4x{size}x2xf32>
 }}""")
-    assert codes(found) == CERTAIN * is_wrong
+    assert codes(actual) == CERTAIN * is_wrong
 
 
 FAILING = {
@@ -205,9 +205,9 @@ func.func @main(%x: tensor<8x8xf32> {annotated(ROWS)}, %i: tensor<8x2xi32> {anno
   return %0 : {result}
 }}"""
     assert codes(faults(text)) == expected
-    found: list[Diagnostic] = []
-    sdy.propagate('sdy.mesh @mesh = <["a"=1, "b"=1, "c"=1]>\n' + text).for_xla(warnings=found)
-    assert found == []
+    diagnostics: list[Diagnostic] = []
+    sdy.propagate('sdy.mesh @mesh = <["a"=1, "b"=1, "c"=1]>\n' + text).for_xla(warnings=diagnostics)
+    assert diagnostics == []
 
 
 WINDOWS = """

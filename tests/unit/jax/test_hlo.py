@@ -146,10 +146,10 @@ def test_wrong_types_are_located(tmp_path: Path, metadata: str, extra: str, plac
     )
     with pytest.raises(ParseError) as error:
         import_hlo(path)
-    (found,) = error.value.diagnostics
-    assert found.location == str(tmp_path / place)
-    assert found.op == "stablehlo.add"
-    assert not found.hint
+    (actual,) = error.value.diagnostics
+    assert actual.location == str(tmp_path / place)
+    assert actual.op == "stablehlo.add"
+    assert not actual.hint
 
 
 def test_unreadable(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_every_element_type_has_finite_numbers(element: str) -> None:
 def test_the_seed_decides() -> None:
     """The same seed gives the same arrays, another one others."""
     first, again, other = (_inputs(GATHER, seed) for seed in (5, 5, 6))
-    assert all((one == two).all() for one, two in zip(first, again, strict=True))
+    assert all((left == two).all() for left, two in zip(first, again, strict=True))
     assert not (first[0] == other[0]).all()
 
 

@@ -32,12 +32,12 @@ def counted(traces):
 def test_it_is_called_as_the_function() -> None:
     """Trees go in and out, and results lie over the mesh."""
     function = sdy.jit(counted([]), MESH, in_shardings=({"w": P(None, "x")}, P("x")))
-    found, wanted = function(PARAMS, X, scale=3.0), counted([])(PARAMS, X, scale=3.0)
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    assert np.allclose(found["y"], wanted["y"])
-    assert isinstance(found["y"].sharding, NamedSharding)
-    one = sdy.jit(jnp.sin, MESH, in_shardings=(P("x"),))(X)
-    assert isinstance(one, jax.Array)
+    actual, expected = function(PARAMS, X, scale=3.0), counted([])(PARAMS, X, scale=3.0)
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    assert np.allclose(actual["y"], expected["y"])
+    assert isinstance(actual["y"].sharding, NamedSharding)
+    single = sdy.jit(jnp.sin, MESH, in_shardings=(P("x"),))(X)
+    assert isinstance(single, jax.Array)
 
 
 def test_it_is_traced_once_for_each_kind_of_call() -> None:

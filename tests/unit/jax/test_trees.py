@@ -33,23 +33,23 @@ def lowered():
 def test_a_program_is_called_as_its_function() -> None:
     """Trees go in and out, arguments by keyword, and those that the module has not; a flat list stays one."""
     run = propagate(lowered()).to_jax()
-    found = run(PARAMS, X, scale=2.0)
-    wanted = model(PARAMS, X, scale=2.0)
-    assert jax.tree.structure(found) == jax.tree.structure(wanted)
-    assert all(np.allclose(a, b) for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True))
+    actual = run(PARAMS, X, scale=2.0)
+    expected = model(PARAMS, X, scale=2.0)
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    assert all(np.allclose(a, b) for a, b in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True))
     flat = run(PARAMS["w"], X, np.float32(2))
     assert isinstance(flat, list)
-    assert np.allclose(flat[-1], wanted["y"])
+    assert np.allclose(flat[-1], expected["y"])
     with pytest.raises(OptionError, match="argument-count"):
         run(PARAMS["w"], X, other=2.0)
 
 
 def test_one_array_and_flat_tuples_are_lists() -> None:
     """A function of arrays that returns one or several gives a list, as a module that is not of JAX does."""
-    one = propagate(jax.jit(jnp.sin).lower(X)).to_jax()(X)
+    single = propagate(jax.jit(jnp.sin).lower(X)).to_jax()(X)
     two = propagate(jax.jit(lambda x: (x, x + 1)).lower(X)).to_jax()(X)
     nested = propagate(jax.jit(lambda x: {"y": x}).lower(X)).to_jax()(X)
-    assert (type(one), len(one), type(two), len(two)) == (list, 1, list, 2)
+    assert (type(single), len(single), type(two), len(two)) == (list, 1, list, 2)
     assert list(nested) == ["y"]
 
 
@@ -92,8 +92,8 @@ def test_shardings_of_arguments_that_the_module_drops(given) -> None:
 def test_a_sharding_for_all_in_an_argument_or_result() -> None:
     """One entry per argument or result counts for all arrays in it, as in `jax.jit`."""
     program = jax.jit(lambda x, pair: ({"a": x, "b": pair["b"]}, pair["c"])).lower(X, {"b": X, "c": X})
-    given = propagate(program, {"x": 2}, in_shardings=(P(), P("x")))
-    assert [str(sharding) for sharding in given.arguments] == ["<@mesh, [{}, {}]>", *['<@mesh, [{"x"}, {}]>'] * 2]
+    result = propagate(program, {"x": 2}, in_shardings=(P(), P("x")))
+    assert [str(sharding) for sharding in result.arguments] == ["<@mesh, [{}, {}]>", *['<@mesh, [{"x"}, {}]>'] * 2]
     asked = propagate(program, {"x": 2}, out_shardings=(P("x"), P()))
     assert [str(sharding) for sharding in asked.results] == [*['<@mesh, [{"x"}, {}]>'] * 2, "<@mesh, [{}, {}]>"]
 
@@ -153,8 +153,8 @@ def test_a_program_is_traced() -> None:
 def test_results_in_the_memory_of_the_host() -> None:
     """A result that the program wants in pinned memory lies there."""
     host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")
-    (found,) = propagate(jax.jit(jnp.sin, out_shardings=host).lower(X)).to_jax()(X)
-    assert found.sharding.memory_kind == "pinned_host"
+    (actual,) = propagate(jax.jit(jnp.sin, out_shardings=host).lower(X)).to_jax()(X)
+    assert actual.sharding.memory_kind == "pinned_host"
 
 
 def test_local_programs_without_the_partitioner_of_xla() -> None:

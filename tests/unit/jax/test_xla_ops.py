@@ -24,10 +24,10 @@ def test_a_refusal_names_the_ops_of_other_dialects(class_: type[UnsupportedError
     program = _program("stablehlo.exponential", *(f"toy.f{number}" for number in range(7)), "toy.f0")
     with pytest.raises(UnsupportedError) as caught, foreign_ops_named(program):
         raise class_(Diagnostic("refused", "no"))
-    (found,) = caught.value.diagnostics
-    assert found.code == "no-xla-ops"
-    assert found.message.endswith("dialects, toy.f0, toy.f1, toy.f2, toy.f3, toy.f4 and 2 more")
-    assert "run_sharded" in found.hint
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "no-xla-ops"
+    assert diagnostic.message.endswith("dialects, toy.f0, toy.f1, toy.f2, toy.f3, toy.f4 and 2 more")
+    assert "run_sharded" in diagnostic.hint
 
 
 def test_other_refusals_stay_as_they_are() -> None:

@@ -27,8 +27,8 @@ class Driver:
             self.calls.append(name)
             if self._errors.get(name, OK) != OK:
                 return (self._errors[name],)
-            own = getattr(type(self), f"_{name}", None)
-            return (OK, *((1,) if own is None else own(self, *arguments)))
+            method = getattr(type(self), f"_{name}", None)
+            return (OK, *((1,) if method is None else method(self, *arguments)))
 
         return call
 

@@ -55,5 +55,5 @@ def run(text: str, *arrays: Any, like: Any = None, launch: Launch = ONE_THREAD, 
     like = arrays[0] if like is None else like
     numbers = slices or range(len(arrays) + 1)
     outputs = [(like.shape, like.dtype)]
-    (found,) = run_kernel(parse_kernel_module(text), launch, [*map(np.asarray, arrays)], outputs, slices=numbers)
-    return found
+    (actual,) = run_kernel(parse_kernel_module(text), launch, [*map(np.asarray, arrays)], outputs, slices=numbers)
+    return actual

@@ -58,7 +58,7 @@ def first_half(op: Op) -> list[IndexingMap]:
 
 def by_region(b: ElementBuilder, op: Op) -> Any:
     """Combine by the op's region."""
-    return b.reduce(b.maps[0], [b.operand(1)], lambda at, kept: b.call(op, [*kept, b.operand(0, at)]))
+    return b.reduce(b.maps[0], [b.operand(1)], lambda at, carried: b.call(op, [*carried, b.operand(0, at)]))
 
 
 def negated(b: ElementBuilder, op: Op) -> Scalar:
@@ -102,8 +102,8 @@ def check(text: str, function: Callable[..., Any], arrays: list[Any], kind: Emit
     kernel = emit(Fusion.of_function(module.functions["main"], odd_registry()))
     want = function(*arrays)
     for stage in ("initial", None):
-        (found,) = kernel.run(*arrays, stage=stage)
-        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+        (actual,) = kernel.run(*arrays, stage=stage)
+        np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-5)
     assert kernel.choice.kind is kind
 
 
@@ -162,9 +162,9 @@ def test_a_bitcast_that_computes_behind_an_update() -> None:
     )
 
     def function(x: Any, update: Any) -> Any:
-        found = x.copy()
-        found[3:8, 3:9] = update
-        return found.reshape(-1) + 1
+        actual = x.copy()
+        actual[3:8, 3:9] = update
+        return actual.reshape(-1) + 1
 
     check(text, function, [numbers(48, 64), numbers(5, 6)], LOOP)
 

@@ -52,22 +52,22 @@ def test_functions(type_: str, dtype: Any) -> None:
     """Each function is as near to the exact one as two units of the last place, also where it has no value."""
     x = numbers(dtype)
     precision = float(ml_dtypes.finfo(dtype).eps)
-    for name, found in zip(FUNCTIONS, kernel_of(FUNCTIONS, type_, type_).run(x, on="host"), strict=True):
+    for name, actual in zip(FUNCTIONS, kernel_of(FUNCTIONS, type_, type_).run(x, on="host"), strict=True):
         with np.errstate(all="ignore"):
             want = FUNCTIONS[name](x.astype(np.float64))
-        np.testing.assert_allclose(found.astype(np.float64), want, rtol=2 * precision, atol=0, err_msg=name)
+        np.testing.assert_allclose(actual.astype(np.float64), want, rtol=2 * precision, atol=0, err_msg=name)
 
 
 def test_infinities() -> None:
     """Each infinity is told from numbers and NaNs, by its sign where that counts."""
     x = numbers(np.float32)
-    for name, found in zip(PREDICATES, kernel_of(PREDICATES, "f32", "i1").run(x), strict=True):
-        np.testing.assert_array_equal(found, PREDICATES[name](x), err_msg=name)
+    for name, actual in zip(PREDICATES, kernel_of(PREDICATES, "f32", "i1").run(x), strict=True):
+        np.testing.assert_array_equal(actual, PREDICATES[name](x), err_msg=name)
 
 
 def test_squares_of_complex_numbers() -> None:
     """A square of complex numbers is their product, too."""
-    whole = np.arange(-50, 50, dtype=np.float32)
-    pairs = (whole + 2j * whole[::-1]).astype(np.complex64)
-    found = kernel_of({"square": np.square}, "complex<f32>", "complex<f32>").run(pairs)[0]
-    np.testing.assert_array_equal(found, pairs * pairs)
+    numbers = np.arange(-50, 50, dtype=np.float32)
+    pairs = (numbers + 2j * numbers[::-1]).astype(np.complex64)
+    actual = kernel_of({"square": np.square}, "complex<f32>", "complex<f32>").run(pairs)[0]
+    np.testing.assert_array_equal(actual, pairs * pairs)

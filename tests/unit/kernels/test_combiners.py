@@ -92,11 +92,11 @@ def starts(fusion: Fusion) -> tuple[int | None, ...] | None:
 
 def folded(body: str, x: Any, dims: tuple[int, ...], init: int) -> Any:
     """What one thread computes that goes over the elements once."""
-    kept = [size for number, size in enumerate(x.shape) if number not in dims]
-    found = np.full(kept, init, x.dtype)
-    for row in np.moveaxis(x, dims, range(len(dims))).reshape(-1, *kept):
-        found = BODIES[body][1](found, row)
-    return found
+    remaining = [size for number, size in enumerate(x.shape) if number not in dims]
+    actual = np.full(remaining, init, x.dtype)
+    for row in np.moveaxis(x, dims, range(len(dims))).reshape(-1, *remaining):
+        actual = BODIES[body][1](actual, row)
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_initial_values_count_once(body: str, shape: tuple[int, ...], dims: tupl
     kernel = emit(reduction(body, shape, dims, operand=operand))
     x = np.random.default_rng(0).integers(-3, 9, shape).astype(np.int32)
     for on in ("host", "interpreter"):
-        (found,) = kernel.run(x, np.int32(3), on=on)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(found, folded(body, x, dims, 3))
+        (actual,) = kernel.run(x, np.int32(3), on=on)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(actual, folded(body, x, dims, 3))
 
 
 VARIADIC = """

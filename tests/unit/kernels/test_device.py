@@ -48,9 +48,9 @@ def test_every_key_is_read() -> None:
 @pytest.mark.parametrize("name", device_names())
 def test_devices_that_come_along(name: str) -> None:
     """Every spec that comes along has its own name and can run what PTX for sm_80 says, or no PTX."""
-    found = get_device(name)
-    assert found.name == name
-    assert found.capability >= 80 or found.capability == 0
+    actual = get_device(name)
+    assert actual.name == name
+    assert actual.capability >= 80 or actual.capability == 0
 
 
 def test_h100() -> None:
@@ -79,8 +79,8 @@ def test_missing_keys_are_named(key: str) -> None:
 )
 def test_wrong_values_are_named(line: str, message: str) -> None:
     """A value that is no positive number is refused."""
-    (found,) = problems(TEXT.replace("cores = 4", line))
-    assert found.startswith(message)
+    (actual,) = problems(TEXT.replace("cores = 4", line))
+    assert actual.startswith(message)
 
 
 def test_unknown_keys_and_names_are_refused() -> None:

@@ -32,8 +32,8 @@ def test_kernels_run_at_every_stage() -> None:
     x = np.linspace(1, 5, 81, dtype=np.float32).reshape(9, 9)
     expected = np.log(x) + np.log(x).T
     for stage in (None, "initial", "flatten-tensors", "cse"):
-        (found,) = kernel.run(x, stage=stage)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        (actual,) = kernel.run(x, stage=stage)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_text_for_llvm_is_no_module() -> None:
@@ -85,10 +85,10 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 def test_reasons(text: str, expected: tuple[str, ...]) -> None:
     """The reasons name the rule that applied, with the numbers of this kernel and its device."""
     kernel = emit(fusion_of(text))
-    found = "\n".join(explain(kernel))
+    actual = "\n".join(explain(kernel))
     for part in expected:
-        assert part in found
-    assert found.endswith(f"grid: {kernel.launch.blocks[0]} blocks of {kernel.launch.threads[0]} threads")
+        assert part in actual
+    assert actual.endswith(f"grid: {kernel.launch.blocks[0]} blocks of {kernel.launch.threads[0]} threads")
 
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
@@ -110,11 +110,11 @@ def test_words_and_their_parts(word: str, part: str, splits: bool) -> None:
     bits = np.random.default_rng(3).integers(0, 256, (6, 5, np.dtype(DTYPES[word]).itemsize), dtype=np.uint8)
     words, parts = bits.view(DTYPES[word]).reshape(6, 5), bits.view(DTYPES[part])
     types = [f"tensor<6x5x{word}>", f"tensor<6x5x{count}x{part}>"]
-    given, made = types if splits else types[::-1]
-    kernel = emit(fusion_of(BITCAST.format(given=given, made=made)))
+    operand_types, result_types = types if splits else types[::-1]
+    kernel = emit(fusion_of(BITCAST.format(given=operand_types, made=result_types)))
     array, want = (words, parts) if splits else (parts, words)
     for stage, on in (("initial", "interpreter"), (None, "interpreter"), (None, "host")):
-        (found,) = kernel.run(array, stage=stage, on=on)
-        assert found.shape == want.shape
-        assert found.tobytes() == want.tobytes()
+        (actual,) = kernel.run(array, stage=stage, on=on)
+        assert actual.shape == want.shape
+        assert actual.tobytes() == want.tobytes()
     assert kernel.ptx.count("ld.global") == 1

@@ -55,8 +55,8 @@ def test_ops_behind_padding_are_read_in_the_branch() -> None:
       return %2 : tensor<100xf32>
     }"""
     x = np.linspace(-1, 1, 50, dtype=np.float32)
-    (found,) = emit(fusion_of(text)).run(x, np.zeros((), np.float32), stage="initial")
-    np.testing.assert_array_equal(found, np.pad(np.abs(x), 25))
+    (actual,) = emit(fusion_of(text)).run(x, np.zeros((), np.float32), stage="initial")
+    np.testing.assert_array_equal(actual, np.pad(np.abs(x), 25))
 
 
 def test_many_operands_are_read_by_one_function() -> None:

@@ -139,8 +139,8 @@ def test_products_of_other_types(operand: str, result: str) -> None:
       return %0 : tensor<3x2x{result}>
     }}"""
     x, y = (np.arange(shape[0] * shape[1]).reshape(shape) + 200 * (operand == "ui8") for shape in ((3, 5), (5, 2)))
-    (found,) = emit(fusion_of(text)).run(x.astype(numpy_dtype(operand)), y.astype(numpy_dtype(operand)))
-    np.testing.assert_array_equal(found.astype(np.int64), x @ y)
+    (actual,) = emit(fusion_of(text)).run(x.astype(numpy_dtype(operand)), y.astype(numpy_dtype(operand)))
+    np.testing.assert_array_equal(actual.astype(np.int64), x @ y)
 
 
 @pytest.mark.parametrize(("low", "interior"), [(2, 0), (2, 1), (-2, 0)])

@@ -37,9 +37,9 @@ def check(text: str, arrays: list[Any], expected: Any) -> Kernel:
     """Check what a kernel computes before it is lowered, at its last stage, and on the host; return it."""
     kernel = emit(fusion_of(text))
     for on, stage in (("interpreter", "initial"), ("interpreter", None), ("host", None)):
-        (found,) = kernel.run(*arrays, on=on, stage=stage)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found.astype(np.int32), expected.astype(np.int32), f"{on} {stage}")
+        (actual,) = kernel.run(*arrays, on=on, stage=stage)
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual.astype(np.int32), expected.astype(np.int32), f"{on} {stage}")
     return kernel
 
 
@@ -48,11 +48,11 @@ def check(text: str, arrays: list[Any], expected: Any) -> Kernel:
 def test_arrays_are_packed(type_: str, count: int) -> None:
     """An array has as many bytes as its elements fill, and comes back out of them."""
     array, bits = numbers((count,), type_), int(type_[-1])
-    found = packed_array(array)
-    assert found.dtype == np.uint8
-    assert len(found) == -(-count * bits // 8)
-    np.testing.assert_array_equal(unpacked_array(found, (count,), array.dtype), array)
-    assert found[0] & (1 << bits) - 1 == int(array[0]) & (1 << bits) - 1
+    actual = packed_array(array)
+    assert actual.dtype == np.uint8
+    assert len(actual) == -(-count * bits // 8)
+    np.testing.assert_array_equal(unpacked_array(actual, (count,), array.dtype), array)
+    assert actual[0] & (1 << bits) - 1 == int(array[0]) & (1 << bits) - 1
 
 
 @pytest.mark.parametrize(("type_", "count", "size"), [("i4", 63, 32), ("ui2", 3, 1)])
@@ -87,8 +87,8 @@ def test_whole_bytes_are_written_at_once() -> None:
     kernel = emit(fusion_of(text))
     assert re.findall(r"(?:ld|st|atom)\.(?:relaxed\.)?g\w+\S*", kernel.ptx) == ["ld.global.nc.b16", "st.global.v2.b8"]
     array = numbers((count,), "i4")
-    (found,) = kernel.run(array, on="host")
-    np.testing.assert_array_equal(found.astype(np.int8), ~array.astype(np.int8))
+    (actual,) = kernel.run(array, on="host")
+    np.testing.assert_array_equal(actual.astype(np.int8), ~array.astype(np.int8))
 
 
 SLICE = """

@@ -15,10 +15,10 @@ from tests.unit.kernels.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE,
 def functions(text: str) -> list[list[str]]:
     """The ops of every function that is emitted; parameters by their number."""
     fusion = fusion_of(text)
-    found = partition(fusion, choose(fusion)).emitted(fusion)
+    actual = partition(fusion, choose(fusion)).emitted(fusion)
     return [
         [node.name.partition(".")[2] if isinstance(node, Op) else f"arg{node.index}" for node in function.nodes]
-        for function in found
+        for function in actual
     ]
 
 
@@ -29,8 +29,8 @@ def test_one_function_where_all_is_read_at_one_place() -> None:
 
 def test_two_functions_where_an_op_is_read_at_two_places() -> None:
     """What a transpose and an add read at different indices is a function of its own."""
-    found = functions(LOG_TRANSPOSE_ADD.format(n=9))
-    assert sorted(found) == [["arg0", "log"], ["transpose", "add"]]
+    actual = functions(LOG_TRANSPOSE_ADD.format(n=9))
+    assert sorted(actual) == [["arg0", "log"], ["transpose", "add"]]
 
 
 def test_heroes_and_their_operands_have_functions_of_their_own() -> None:
@@ -40,18 +40,18 @@ def test_heroes_and_their_operands_have_functions_of_their_own() -> None:
 
 def test_constraints_tell_maps_apart() -> None:
     """An op that a pad reads at the same index, but only inside its bounds, is read by two maps."""
-    found = functions(ADD_SLICE_PAD)
-    assert len(found) == 2
-    assert [nodes[-1] for nodes in found] == ["multiply", "add"]
+    actual = functions(ADD_SLICE_PAD)
+    assert len(actual) == 2
+    assert [nodes[-1] for nodes in actual] == ["multiply", "add"]
 
 
 def test_names_are_identifiers_and_functions_are_found() -> None:
     """Every op is in the function that the partition says, and every name is an identifier."""
     fusion = fusion_of(ADD_SLICE_PAD)
-    found = partition(fusion, choose(fusion))
-    for function in found.functions:
+    actual = partition(fusion, choose(fusion))
+    for function in actual.functions:
         assert function.name.isidentifier()
-        assert all(found.function_of(node) is function for node in function.nodes)
+        assert all(actual.function_of(node) is function for node in function.nodes)
 
 
 def test_slices_at_starts_of_their_own_read_at_two_places() -> None:

@@ -34,9 +34,9 @@ def test_ranges_decide_comparisons_and_branches() -> None:
       scf.yield %o : tensor<64xf32>
     }"""
     )
-    found = after(text, SimplifyArith())
-    assert "scf.if" not in found
-    assert "arith.cmpi" not in found
+    actual = after(text, SimplifyArith())
+    assert "scf.if" not in actual
+    assert "arith.cmpi" not in actual
 
 
 def test_index_maps_are_folded() -> None:
@@ -50,10 +50,10 @@ def test_index_maps_are_folded() -> None:
     %v = tensor.extract %x[%b] : tensor<64xf32>
     %r = tensor.insert %v into %o[%d] : tensor<64xf32>"""
     )
-    found = after(text, Canonicalize())
-    assert "apply_indexing" not in found
-    assert "tensor.extract %x[%i]" in found
-    assert "arith.constant 3 : index" in found
+    actual = after(text, Canonicalize())
+    assert "apply_indexing" not in actual
+    assert "tensor.extract %x[%i]" in actual
+    assert "arith.constant 3 : index" in actual
 
 
 def test_functions_that_are_called_once_are_inlined() -> None:
@@ -102,15 +102,15 @@ def test_a_loop_of_neighbours_becomes_one_read_and_one_write() -> None:
 def test_places_that_are_no_aligned_neighbours_stay_single(expression: str) -> None:
     """Steps that begin off a multiple of their number, or are not side by side, are not read at once."""
     text = function(LOOP.replace("d0 * 4 + d1)", f"{expression})"))
-    found = after(text, LoopInvariantCode(), UnswitchLoops(), LoopInvariantCode(), VectorizeLoadsStores())
-    assert "vector." not in found
+    actual = after(text, LoopInvariantCode(), UnswitchLoops(), LoopInvariantCode(), VectorizeLoadsStores())
+    assert "vector." not in actual
 
 
 def test_a_tensor_that_is_written_in_the_loop_is_not_read_before_it() -> None:
     """A read of what the loop writes stays where it is."""
     text = function(LOOP.replace("tensor.extract %x[%p]", "tensor.extract %t[%p]"))
-    found = after(text, LoopInvariantCode(), UnswitchLoops(), LoopInvariantCode(), VectorizeLoadsStores())
-    assert "vector.transfer_read" not in found
+    actual = after(text, LoopInvariantCode(), UnswitchLoops(), LoopInvariantCode(), VectorizeLoadsStores())
+    assert "vector.transfer_read" not in actual
 
 
 def test_the_worked_example() -> None:
@@ -138,5 +138,5 @@ def test_every_stage_reads_back() -> None:
 def test_inlining_keeps_large_functions() -> None:
     """A function of more ops than the option says is not inlined."""
     kernel = emit(fusion_of(NEGATE.format(shape="300")))
-    kept = after(kernel.stages[INITIAL], Canonicalize(), CommonSubexpressions(), Inline(max_ops=1))
-    assert "pure_call" in kept
+    simplified = after(kernel.stages[INITIAL], Canonicalize(), CommonSubexpressions(), Inline(max_ops=1))
+    assert "pure_call" in simplified

@@ -98,8 +98,8 @@ class Plugin:
 def kernel_of(size: int = 100, *, device: str = "h100", **parts: Any) -> Any:
     """Return the kernel of an op under a plugin with parts of its own."""
     plugin = Plugin()
-    for name, given in parts.items():
-        setattr(plugin, name, given)
+    for name, arrays in parts.items():
+        setattr(plugin, name, arrays)
     registry = sdy.Registry.from_entry_points(plugins=[plugin])
     op = make_op("acme.double", [(size,)], [(size,)])
     return emit(Fusion.of_function(op.program.functions["main"], registry), device=device)

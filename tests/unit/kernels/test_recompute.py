@@ -51,6 +51,6 @@ def test_a_reduction_computes_once() -> None:
     """Threads that share a row combine each element once."""
     kernel = emit(fusion_of(SUMS))
     assert kernel.choice.name == "reduction"
-    found = recomputation(kernel)
-    assert (found.factor, found.ops) == (1.0, ())
+    actual = recomputation(kernel)
+    assert (actual.factor, actual.ops) == (1.0, ())
     assert recompute_warning(kernel) is None

@@ -32,8 +32,8 @@ def check(text: str, launch: Launch, inputs: Sequence[Any], want: Any, slices: S
     """Check what a kernel computes at its stages, and after its last text is read back."""
 
     def compare(name: str, module: Any) -> None:
-        (found,) = run_kernel(module, launch, inputs, [(want.shape, want.dtype)], stage=name, slices=slices)
-        np.testing.assert_array_equal(found, want, err_msg=name)
+        (actual,) = run_kernel(module, launch, inputs, [(want.shape, want.dtype)], stage=name, slices=slices)
+        np.testing.assert_array_equal(actual, want, err_msg=name)
 
     def keep(name: str, current: Any) -> None:
         if name in STAGES:
@@ -79,15 +79,15 @@ CASES = {
 def updated(name: str, x: Any, at: Any, u: Any) -> Any:
     """What updates make of rows, one after the other."""
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply, "or": np.bitwise_or}
-    found = x.copy()
+    actual = x.copy()
     for row, values in zip(at, u, strict=True):
         if row >= len(x):
             continue
         if name == "umax":
-            found[row] = np.maximum(found[row].view(np.uint32), values.view(np.uint32)).view(np.int32)
+            actual[row] = np.maximum(actual[row].view(np.uint32), values.view(np.uint32)).view(np.int32)
         else:
-            found[row] = combine[name](found[row], values)
-    return found
+            actual[row] = combine[name](actual[row], values)
+    return actual
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -31,8 +31,8 @@ TYPES = {"f32": (np.float32, 4e-6), "f64": (np.float64, 4e-14)}
 def computed(op: str, type_: str, *arrays: np.ndarray) -> np.ndarray:
     """What the kernel of an op gives on the host, as doubles."""
     text = (ONE if len(arrays) == 1 else TWO).format(op=op, type=type_, n=len(arrays[0]))
-    (found,) = emit(fusion_of(text)).run(*arrays, on="host")
-    return np.asarray(found).astype(np.float64)
+    (actual,) = emit(fusion_of(text)).run(*arrays, on="host")
+    return np.asarray(actual).astype(np.float64)
 
 
 def numbers(dtype: type, count: int = 200) -> np.ndarray:
@@ -59,9 +59,9 @@ def test_the_inverse_of_erf(type_: str) -> None:
     """It takes erf back, is infinite at both ends, and no number outside of them."""
     dtype, near = TYPES[type_]
     x = np.random.default_rng(1).uniform(-2.5, 2.5, 100)
-    given = np.array([math.erf(item) for item in x]).astype(dtype)
-    found = computed("erf_inv", type_, given)
-    np.testing.assert_allclose([math.erf(item) for item in found], given.astype(np.float64), rtol=near)
+    exact = np.array([math.erf(item) for item in x]).astype(dtype)
+    actual = computed("erf_inv", type_, exact)
+    np.testing.assert_allclose([math.erf(item) for item in actual], exact.astype(np.float64), rtol=near)
     ends = computed("erf_inv", type_, np.array([-1, 1, 0, 2], dtype))
     np.testing.assert_array_equal(ends, [-np.inf, np.inf, 0, np.nan])
 
@@ -85,8 +85,8 @@ def test_digamma_and_its_derivatives(type_: str) -> None:
 def test_zeta_of_one_is_a_sum_of_powers(type_: str) -> None:
     """Riemann's values at 2 and 4 are known."""
     dtype, near = TYPES[type_]
-    found = computed("zeta", type_, np.array([2, 4], dtype), np.array([1, 1], dtype))
-    np.testing.assert_allclose(found, [math.pi**2 / 6, math.pi**4 / 90], rtol=near)
+    actual = computed("zeta", type_, np.array([2, 4], dtype), np.array([1, 1], dtype))
+    np.testing.assert_allclose(actual, [math.pi**2 / 6, math.pi**4 / 90], rtol=near)
 
 
 @pytest.mark.parametrize("type_", TYPES)
@@ -119,8 +119,8 @@ def test_the_upper_half_of_a_product(sign: str, bits: int) -> None:
     ends = np.array([least, most], dtype)
     x, y = (np.append(random.integers(least, most, 30, dtype, endpoint=True), ends) for _ in range(2))
     text = TWO.format(op="mulhi", type=f"{sign}{bits}", n=len(x))
-    (found,) = emit(fusion_of(text)).run(x, y, on="host")
-    assert found.tolist() == [(left * right) >> bits for left, right in zip(x.tolist(), y.tolist(), strict=True)]
+    (actual,) = emit(fusion_of(text)).run(x, y, on="host")
+    assert actual.tolist() == [(left * right) >> bits for left, right in zip(x.tolist(), y.tolist(), strict=True)]
 
 
 def test_halves_are_computed_in_single_precision() -> None:
@@ -129,9 +129,9 @@ def test_halves_are_computed_in_single_precision() -> None:
 
     x = numbers(np.float32).astype(ml_dtypes.bfloat16)
     text = ONE.format(op="erfc", type="bf16", n=len(x))
-    (found,) = emit(fusion_of(text)).run(x, on="host")
+    (actual,) = emit(fusion_of(text)).run(x, on="host")
     wide = computed("erfc", "f32", x.astype(np.float32))
-    np.testing.assert_array_equal(found, wide.astype(np.float32).astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(actual, wide.astype(np.float32).astype(ml_dtypes.bfloat16))
 
 
 def test_operands_are_broadcast() -> None:

@@ -28,15 +28,15 @@ NEGATE = """func.func @main(%x: tensor<4802xf32>) -> tensor<4802xf32> {
 def test_grids_of_a_small_loop() -> None:
     """They divide the elements, compute the same, and few blocks for many cores are the reason of most."""
     kernel = emit(fusion_of(NEGATE))
-    found = tuned_launches(kernel)
-    assert {item.kernel.launch.unroll for item in found} == {1, 2}
-    assert found == tuple(sorted(found, key=lambda item: item.cycles))
-    assert found[0].kernel.launch.blocks[0] >= found[-1].kernel.launch.blocks[0]
-    assert found[0].sectors == 250  # 4 bytes are read and 4 written, in sectors of 32 bytes
-    assert "blocks for 132 cores" in found[-1].reason
+    actual = tuned_launches(kernel)
+    assert {item.kernel.launch.unroll for item in actual} == {1, 2}
+    assert actual == tuple(sorted(actual, key=lambda item: item.cycles))
+    assert actual[0].kernel.launch.blocks[0] >= actual[-1].kernel.launch.blocks[0]
+    assert actual[0].sectors == 250  # 4 bytes are read and 4 written, in sectors of 32 bytes
+    assert "blocks for 132 cores" in actual[-1].reason
     x = np.arange(4802, dtype=np.float32)
-    np.testing.assert_array_equal(found[-1].kernel.run(x, stage="initial")[0], -x)
-    assert "(as XLA)" in format_tuned(kernel, found)
+    np.testing.assert_array_equal(actual[-1].kernel.run(x, stage="initial")[0], -x)
+    assert "(as XLA)" in format_tuned(kernel, actual)
 
 
 TEXTS = {

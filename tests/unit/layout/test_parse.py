@@ -164,10 +164,10 @@ def test_instruction_text(text: str) -> None:
 
 def test_anatomy() -> None:
     """An operation has a name, a shape, an opcode, operands with or without shapes, and attributes."""
-    found = parse_instruction("ROOT %a.1 = f32[2]{0:S(1)} fusion(%x, /*index=1*/f32[2] %y-2), kind=kLoop, calls=%f")
-    assert (found.name, found.opcode, found.is_root, found.has_percent) == ("a.1", "fusion", True, True)
-    assert found.operands == (HloOperand("x"), HloOperand("y-2", parse_shape("f32[2]")))
-    assert (found.attribute("calls"), found.attribute("to_apply")) == ("%f", None)
+    actual = parse_instruction("ROOT %a.1 = f32[2]{0:S(1)} fusion(%x, /*index=1*/f32[2] %y-2), kind=kLoop, calls=%f")
+    assert (actual.name, actual.opcode, actual.is_root, actual.has_percent) == ("a.1", "fusion", True, True)
+    assert actual.operands == (HloOperand("x"), HloOperand("y-2", parse_shape("f32[2]")))
+    assert (actual.attribute("calls"), actual.attribute("to_apply")) == ("%f", None)
     assert parse_instruction("c = s32[] constant(-5)").literal == "-5"
 
 

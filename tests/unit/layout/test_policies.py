@@ -51,8 +51,8 @@ def test_table() -> None:
 def test_what_a_policy_keeps() -> None:
     """The given layout is replaced, but for the memory space; all arrays of a tuple get one."""
     assert str(apply_policy(TPU_V5E, parse_shape("f32[5,1]{1,0:T(8,128)S(1)}"))) == "f32[5,1]{0,1:T(1,128)S(1)}"
-    found = apply_policy(ROW_MAJOR, parse_shape("(f32[5,1]{0,1:T(1,128)}, (s4[3], pred[2]), token[])"))
-    assert str(found) == "(f32[5,1]{1,0}, (s4[3]{0:E(4)}, pred[2]{0}), token[])"
+    actual = apply_policy(ROW_MAJOR, parse_shape("(f32[5,1]{0,1:T(1,128)}, (s4[3], pred[2]), token[])"))
+    assert str(actual) == "(f32[5,1]{1,0}, (s4[3]{0:E(4)}, pred[2]{0}), token[])"
 
 
 def test_bounds_count() -> None:

@@ -44,10 +44,10 @@ def test_the_two_sizes_differ() -> None:
 
 def test_footprint() -> None:
     """Waste is what padding takes; a tuple takes what its arrays take, a token nothing."""
-    found = footprint(parse_shape("(f32[3,5]{1,0:T(2,2)}, token[], (s4[3]))"))
-    assert (found.elements, found.logical_bytes, found.padded_elements, found.padded_bytes) == (18, 62, 27, 99)
-    assert found.wasted_bytes == 37
-    assert found.waste == pytest.approx(37 / 99)
+    actual = footprint(parse_shape("(f32[3,5]{1,0:T(2,2)}, token[], (s4[3]))"))
+    assert (actual.elements, actual.logical_bytes, actual.padded_elements, actual.padded_bytes) == (18, 62, 27, 99)
+    assert actual.wasted_bytes == 37
+    assert actual.waste == pytest.approx(37 / 99)
     assert footprint(parse_shape("f32[0]")).waste == 0
 
 

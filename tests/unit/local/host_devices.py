@@ -32,10 +32,10 @@ def compare(text: str, *arrays: Any) -> list[str]:
     """
     result = sdy.propagate(text, explicit_collectives=True)
     local = result.local(optimize=False)
-    wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
+    expected = compile_unsharded(text, semantics=result.registry)(*arrays)
     for program in (local, result.local()):
-        for found, whole in zip(program.run(*arrays), wanted, strict=True):
-            np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+        for actual, reference in zip(program.run(*arrays), expected, strict=True):
+            np.testing.assert_allclose(actual, reference, rtol=2e-5, atol=2e-5)
     return [warning.op for warning in local.warnings]
 
 
@@ -51,14 +51,14 @@ def compare_padded(text: str, *arrays: Any) -> list[str]:
     """
     registry = Registry.from_entry_points()
     module = propagate_unevenly(text)
-    wanted = compile_unsharded(text, semantics=registry)(*arrays)
+    expected = compile_unsharded(text, semantics=registry)(*arrays)
     for padding in PADDINGS:
         for optimize in (True, False):
             options = LocalOptions(optimize=optimize)
             local = make_local_program(module, registry=registry, options=options, padding=padding)
-            for number, (found, whole) in enumerate(zip(local.run(*arrays), wanted, strict=True)):
+            for number, (actual, reference) in enumerate(zip(local.run(*arrays), expected, strict=True)):
                 message = f"result {number}, {padding}, optimize={optimize}"
-                np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5, err_msg=message)
+                np.testing.assert_allclose(actual, reference, rtol=2e-5, atol=2e-5, err_msg=message)
     return [warning.op for warning in local.warnings]
 
 

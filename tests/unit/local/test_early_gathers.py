@@ -87,8 +87,8 @@ def test_values_are_those_of_one_device(text: str) -> None:
 )
 def test_what_is_made_from_scalars_is_made_in_parts(made: str) -> None:
     """An iota, or a scalar that is spread, is never whole on a device that needs a part of it only."""
-    whole = "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
-    text = f"""{MESH}func.func @main(%v: tensor<f32>) -> (tensor<5x6xf32> {whole}) {{
+    replicated = "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
+    text = f"""{MESH}func.func @main(%v: tensor<f32>) -> (tensor<5x6xf32> {replicated}) {{
   %0 = {made} tensor<5x6xf32>
   %1 = sdy.sharding_constraint %0 <@mesh, [{{}}, {{}}]> : tensor<5x6xf32>
   %2 = sdy.sharding_constraint %1 <@mesh, [{{"x"}}, {{"y"}}]> : tensor<5x6xf32>

@@ -52,8 +52,8 @@ def test_padded_programs_compute_what_the_program_does() -> None:
     # On one device the collectives hand on what they get, and the all-reduce of shards is not needed.
     for name in ("all_slice", "all_gather"):
         assert f"sdy.{name}" in padded
-    (found,) = compile_unsharded(padded, semantics=REGISTRY)(array)
-    np.testing.assert_allclose(found, (-np.exp(array)).max(axis=0), rtol=1e-6)
+    (actual,) = compile_unsharded(padded, semantics=REGISTRY)(array)
+    np.testing.assert_allclose(actual, (-np.exp(array)).max(axis=0), rtol=1e-6)
 
 
 def test_zeros_are_not_put_in_twice() -> None:

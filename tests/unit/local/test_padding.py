@@ -32,8 +32,8 @@ def sharding(*dims: str) -> str:
 
 def numbers(*shape: int, dtype: str = "f32") -> np.ndarray:
     """Return numbers of both signs in a fixed order."""
-    found = np.random.default_rng(sum(shape)).normal(size=shape) - 0.3
-    return found < 0 if dtype == "i1" else found.astype(np.float32)
+    actual = np.random.default_rng(sum(shape)).normal(size=shape) - 0.3
+    return actual < 0 if dtype == "i1" else actual.astype(np.float32)
 
 
 def program(arguments: list[str], results: list[str], body: list[str], returned: list[str]) -> str:
@@ -197,9 +197,9 @@ def test_parts_of_manual_axes_have_padding_of_their_own() -> None:
     }}"""
     array = numbers(12, 4)
     halves = array.reshape(2, 6, 4) + np.arange(6, dtype=np.float32)[:, None]
-    wanted = (halves + halves.sum(axis=1, keepdims=True)).reshape(12, 4)
+    expected = (halves + halves.sum(axis=1, keepdims=True)).reshape(12, 4)
     local = make_local_program(
         propagate_unevenly(text), registry=Registry.from_entry_points(), options=LocalOptions(), padding=77.0
     )
-    (found,) = local.run(array)
-    np.testing.assert_allclose(found, wanted, rtol=2e-5)
+    (actual,) = local.run(array)
+    np.testing.assert_allclose(actual, expected, rtol=2e-5)

@@ -62,10 +62,10 @@ def test_each_op_computes_what_it_did(exchange: bool) -> None:
     arrays = [np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in ((8, 12), (12, 4))]
     text = partitioned(PROGRAM, enable_halo_exchange=exchange)
     assert text.count("sdy.manual_computation") == 7
-    wanted = compile_unsharded(PROGRAM, semantics=REGISTRY)(*arrays)
+    expected = compile_unsharded(PROGRAM, semantics=REGISTRY)(*arrays)
     local = make_local_program(propagate_unevenly(text), registry=REGISTRY, options=LocalOptions(strict=True))
-    for found, whole in zip(local.run(*arrays), wanted, strict=True):
-        np.testing.assert_allclose(found, whole, rtol=1e-5, atol=1e-5)
+    for actual, reference in zip(local.run(*arrays), expected, strict=True):
+        np.testing.assert_allclose(actual, reference, rtol=1e-5, atol=1e-5)
 
 
 def test_halos_replace_gathers() -> None:

@@ -94,7 +94,7 @@ def test_sharded_values_reach_one_device() -> None:
       return %0#1, %3 : tensor<4x6xf32>, tensor<4x6xf32>
     }"""
     first = np.arange(24, dtype=np.float32).reshape(4, 6)
-    found = make_local_program(text, registry=REGISTRY, options=LocalOptions()).run(first, first[::-1].copy())
-    wanted = first + 2 * first[::-1]
-    np.testing.assert_array_equal(found[0], wanted)
-    np.testing.assert_array_equal(found[1], wanted[::-1, ::-1])
+    actual = make_local_program(text, registry=REGISTRY, options=LocalOptions()).run(first, first[::-1].copy())
+    expected = first + 2 * first[::-1]
+    np.testing.assert_array_equal(actual[0], expected)
+    np.testing.assert_array_equal(actual[1], expected[::-1, ::-1])

@@ -57,8 +57,8 @@ def test_what_goes_to_another_mesh_is_the_smaller_side() -> None:
     }"""
     )
     assert compare(text, numbers(6, 8), numbers(8, 4)) == ["stablehlo.dot_general", "stablehlo.broadcast_in_dim"]
-    found = sdy.propagate(text, explicit_collectives=True).local().collectives
-    assert [(item.kind, str(item.type)) for item in found if item.kind == "all_reduce"] == [
+    actual = sdy.propagate(text, explicit_collectives=True).local().collectives
+    assert [(item.kind, str(item.type)) for item in actual if item.kind == "all_reduce"] == [
         ("all_reduce", "tensor<3x4xf32>")
     ]
 
@@ -161,9 +161,9 @@ def test_operands_on_two_meshes_give_the_same(
     """Sums, products and the largest elements of operands on two meshes are those of one device, divisible or not."""
     meshes = f'sdy.mesh @mesh = <["x"=2, "y"=3]>\nsdy.mesh @turned = <["y"=3, "x"=2]{order}>\n'
     arguments, names, lines, results = [], [], [], []
-    for place, (one, two) in enumerate(pairs):
-        arguments += [f"%a{place}: tensor<5x7xf32> {_sharding('mesh', one)}"]
-        arguments += [f"%b{place}: tensor<7x4xf32> {_sharding('turned', two)}"]
+    for place, (first, second) in enumerate(pairs):
+        arguments += [f"%a{place}: tensor<5x7xf32> {_sharding('mesh', first)}"]
+        arguments += [f"%b{place}: tensor<7x4xf32> {_sharding('turned', second)}"]
         names += [f"%m{place}", f"%s{place}"]
         lines.append(
             f"""%m{place} = stablehlo.dot_general %a{place}, %b{place}, contracting_dims = [1] x [0]

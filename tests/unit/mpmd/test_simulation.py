@@ -37,11 +37,11 @@ def test_bubble_rates_are_those_of_the_paper(
     meshes: int, microbatches: int, times: tuple[float, ...], rates: tuple[float, ...]
 ) -> None:
     """All three schedules agree to four digits."""
-    found = []
+    collected = []
     for name in ("1F1B", "ZB-H1", "ZB-H2"):
         schedule = sdy.mpmd.build_schedule(name, meshes=meshes, microbatches=microbatches)
-        found.append(round(sdy.mpmd.simulate(schedule, sdy.mpmd.StageTimes(*times)).bubble_rate, 4))
-    assert tuple(found) == rates
+        collected.append(round(sdy.mpmd.simulate(schedule, sdy.mpmd.StageTimes(*times)).bubble_rate, 4))
+    assert tuple(collected) == rates
 
 
 def test_a_trace_has_a_process_for_each_mesh(tmp_path: Path) -> None:

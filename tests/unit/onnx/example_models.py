@@ -314,8 +314,8 @@ def graph_network() -> Any:
 def _body(name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any], **tensors: Any) -> Any:
     """Return the graph of a node; inputs and outputs are names with element types and shapes."""
     infos = [[helper.make_tensor_value_info(*item) for item in items] for items in (inputs, outputs)]
-    made = [onnx.numpy_helper.from_array(array, key) for key, array in tensors.items()]
-    return helper.make_graph(nodes, name, *infos, initializer=made)
+    initializers = [onnx.numpy_helper.from_array(array, key) for key, array in tensors.items()]
+    return helper.make_graph(nodes, name, *infos, initializer=initializers)
 
 
 _FLOAT, _LOOP_INPUTS = TensorProto.FLOAT, [("i", TensorProto.INT64, []), ("on", TensorProto.BOOL, [])]

@@ -86,7 +86,7 @@ def assert_runs_sharded(
     inputs = random_inputs(model)
     tensors = {item.name: onnx.numpy_helper.to_array(item) for item in load(model).graph.initializer}
     names = result.program.origin.argument_names
-    found = local.run(*[inputs.get(name, tensors.get(name)) for name in names])
-    for number, (array, wanted) in enumerate(zip(found, run_whole(model, inputs), strict=True)):
-        np.testing.assert_allclose(array, wanted, rtol=rtol, atol=rtol, err_msg=f"result {number}")
+    actual = local.run(*[inputs.get(name, tensors.get(name)) for name in names])
+    for number, (array, expected) in enumerate(zip(actual, run_whole(model, inputs), strict=True)):
+        np.testing.assert_allclose(array, expected, rtol=rtol, atol=rtol, err_msg=f"result {number}")
     return local

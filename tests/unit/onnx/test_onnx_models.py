@@ -99,8 +99,8 @@ def test_a_symbolic_batch_is_sharded() -> None:
     tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
     for batch in (2, 6):
         x = np.random.default_rng(batch).standard_normal((batch, 8, 32)).astype(np.float32)
-        (found,) = local.run(*[tensors.get(name, x) for name in names])
-        np.testing.assert_allclose(found, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+        (actual,) = local.run(*[tensors.get(name, x) for name in names])
+        np.testing.assert_allclose(actual, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
     sized = sdy.propagate(model, {"d": 2}, in_shardings={"x": ("d", None, None)}, sizes={"batch": 4})
     assert sized.local().arguments[0].shard_shape == (2, 8, 32)
     with pytest.raises(OptionError, match="'rows' is not a symbolic size"):

@@ -56,8 +56,8 @@ def test_attributes_without_a_class_are_compared_as_texts():
       return %0, %1 : tensor<2xcomplex<f32>>, tensor<2xf32>
     }"""
     assert compare(text, text.replace("real", "imag")).differences[0].what == "ops"
-    (found,) = compare(text, text.replace("(1.0,", "(2.0,")).differences
-    assert (found.place, found.what) == ("@main/0", "attribute value")
+    (actual,) = compare(text, text.replace("(1.0,", "(2.0,")).differences
+    assert (actual.place, actual.what) == ("@main/0", "attribute value")
 
 
 def test_a_missing_op_does_not_hide_the_rest():

@@ -31,7 +31,7 @@ MESH = {"data": 8}
 
 
 @pytest.fixture(scope="module")
-def found():
+def best_plan():
     """The plan of the network on eight devices."""
     return sdy.plan(NETWORK, MESH, machine="h100-8")
 
@@ -41,36 +41,37 @@ def _priced(text, **options):
     return session.evaluate(machine="h100-8").cost
 
 
-def test_no_shardings_of_the_arguments_are_cheaper(found):
+def test_no_shardings_of_the_arguments_are_cheaper(best_plan):
     """The plan costs no more than any shardings of the arguments, and the bound lies below all of them."""
     specs = [(None, None), ("data", None), (None, "data")]
     seconds = [
-        _priced(NETWORK, mesh=MESH, in_shardings=dict(enumerate(one))).seconds.value for one in product(specs, repeat=3)
+        _priced(NETWORK, mesh=MESH, in_shardings=dict(enumerate(item))).seconds.value
+        for item in product(specs, repeat=3)
     ]
-    assert found.seconds <= min(seconds) * 1.005
-    assert found.bound_seconds is not None, "the estimate does not refute the model"
-    assert found.bound_seconds > 0.5 * min(seconds)
+    assert best_plan.seconds <= min(seconds) * 1.005
+    assert best_plan.bound_seconds is not None, "the estimate does not refute the model"
+    assert best_plan.bound_seconds > 0.5 * min(seconds)
 
 
-def test_the_written_program_costs_what_the_plan_says(found):
+def test_the_written_program_costs_what_the_plan_says(best_plan):
     """The text with the plan has its time, bytes and peak."""
-    cost = _priced(found.to_mlir())
-    assert cost.seconds.value == pytest.approx(found.seconds)
-    assert cost.communication_bytes.value == found.sent_bytes
-    assert cost.peak_bytes.value == found.peak_bytes
+    cost = _priced(best_plan.to_mlir())
+    assert cost.seconds.value == pytest.approx(best_plan.seconds)
+    assert cost.communication_bytes.value == best_plan.sent_bytes
+    assert cost.peak_bytes.value == best_plan.peak_bytes
 
 
-def test_what_is_fixed_stays_and_never_lowers_the_bound(found):
+def test_what_is_fixed_stays_and_never_lowers_the_bound(best_plan):
     """A fixed argument keeps its sharding; fewer plans are left."""
     fixed = sdy.plan(NETWORK, MESH, machine="h100-8", fix={"arg1": ("data", None)})
     assert list(fixed.specs.values())[1] == 'P("data", None)'
-    assert fixed.bound_seconds >= found.bound_seconds * (1 - 1e-6)
+    assert fixed.bound_seconds >= best_plan.bound_seconds * (1 - 1e-6)
 
 
-def test_a_budget_is_kept_or_the_error_says_by_how_much(found):
+def test_a_budget_is_kept_or_the_error_says_by_how_much(best_plan):
     """Half of the peak is met; a kilobyte is not."""
-    small = sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=found.peak_bytes * 0.75)
-    assert small.peak_bytes <= found.peak_bytes * 0.75
+    small = sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=best_plan.peak_bytes * 0.75)
+    assert small.peak_bytes <= best_plan.peak_bytes * 0.75
     with pytest.raises(sdy.OptionError, match=r"memory budget of .*: even the smallest needs at least .* more"):
         sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=1000)
 

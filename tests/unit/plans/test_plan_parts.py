@@ -81,8 +81,8 @@ def test_only_what_is_needed_is_left():
     def price(rest):
         return len(rest) if {3, 8} <= set(rest) else None
 
-    kept, outcome = fewest_pins(pins, 10, price, trials=100)
-    assert (list(kept), outcome) == ([3, 8], 2)
+    pinned, outcome = fewest_pins(pins, 10, price, trials=100)
+    assert (list(pinned), outcome) == ([3, 8], 2)
     assert fewest_pins(pins, 10, price, trials=0) == (pins, 10)
 
 

@@ -97,10 +97,10 @@ def test_parts_are_added_as_if_they_had_been_given(parts):
     """A definition with more parts is the one that `attrs.evolve` makes, and stays in its dialect."""
     dialect = Dialect("toy")
     definition = dialect.op("toy.f", traits=[Pure])
-    made = definition.with_parts(parts)
-    assert made == evolve(definition, **parts)
-    assert made.location == definition.location
-    made(lambda op: None)
+    updated = definition.with_parts(parts)
+    assert updated == evolve(definition, **parts)
+    assert updated.location == definition.location
+    updated(lambda op: None)
     assert dialect.definitions[0].rule is not None
 
 

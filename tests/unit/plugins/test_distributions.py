@@ -142,10 +142,10 @@ def test_names_and_places_are_found(site: Path) -> None:
     import os
 
     _plain(site)
-    one, two = sorted(entry_points(group=GROUP), key=lambda item: item.name)
-    assert (one.name, one.value, one.dist.name, one.dist.version) == ("one", "os.path", "Some.Package", "1.2")
-    assert one.load() is os.path
-    assert two.load() == os.sep
+    first, second = sorted(entry_points(group=GROUP), key=lambda item: item.name)
+    assert (first.name, first.value, first.dist.name, first.dist.version) == ("one", "os.path", "Some.Package", "1.2")
+    assert first.load() is os.path
+    assert second.load() == os.sep
 
 
 def test_the_installed_packages() -> None:

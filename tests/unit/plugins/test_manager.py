@@ -182,14 +182,14 @@ def test_nothing_is_kept_between_calls(install):
     assert Registry.from_entry_points().ops == ("one.f",)
     install()
     assert Registry.from_entry_points().ops == ()
-    kept = [
+    loaded = [
         (module, name)
         for module, value in sys.modules.items()
         if module.startswith("shardy_py")
         for name, item in vars(value).items()
         if isinstance(item, Registry)
     ]
-    assert kept == []
+    assert loaded == []
 
 
 def test_the_bundled_dialects_are_installed_plugins():

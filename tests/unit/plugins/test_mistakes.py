@@ -80,13 +80,13 @@ def run(path: Path, *, with_cost: bool) -> None:
         Session.open(PROGRAM, registry=registry).evaluate(machine="cpu-8")
 
 
-def check(problem: Diagnostic, said: str, folder: Path) -> None:
+def check(problem: Diagnostic, message: str, folder: Path) -> None:
     """Check that a problem says something, and names the plugin and a line of its file, once."""
     text = str(problem)
     # The folder's name has a number of its own.
     elsewhere = text.replace(str(folder / "toy_plugin.py"), "")
-    assert said
-    assert said in elsewhere
+    assert message
+    assert message in elsewhere
     assert "toy_plugin" in elsewhere or problem.code == "plugin-import"
     assert f"{folder / 'toy_plugin.py'}:" in text
     assert len(text) < 1500
@@ -95,15 +95,15 @@ def check(problem: Diagnostic, said: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_one_error(name: str, tmp_path: Path) -> None:
     """The error says what is wrong, in which plugin, and where."""
-    body, said = MISTAKES[name]
-    check(only_error(body, tmp_path), said, tmp_path)
+    body, message = MISTAKES[name]
+    check(only_error(body, tmp_path), message, tmp_path)
 
 
 @pytest.mark.parametrize("name", COSTS)
 def test_a_mistake_about_costs_is_one_error(name: str, tmp_path: Path) -> None:
     """What a plugin says of costs is met by estimates only."""
-    body, said = COSTS[name]
-    check(only_error(body, tmp_path, with_cost=True), said, tmp_path)
+    body, message = COSTS[name]
+    check(only_error(body, tmp_path, with_cost=True), message, tmp_path)
 
 
 def test_a_forgotten_return_is_told(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_a_forgotten_return_is_told(tmp_path: Path) -> None:
     module = load_plugin_file(written(body, tmp_path))
     with pytest.warns(sdy.RuleWarning, match="the rule function f never returns a rule"):
         result = sdy.propagate(PROGRAM, plugins=[module])
-    (told,) = result.warnings
-    assert (told.code, told.op) == ("no-return", "toy.f")
+    (warning,) = result.warnings
+    assert (warning.code, warning.op) == ("no-return", "toy.f")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_annotations_may_name_what_only_a_type_checker_knows(body: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"plugins": "toy.py"}, "not a list"),
         ({"plugins": ["toy.py"]}, "'toy.py' is not a plugin"),
@@ -160,12 +160,12 @@ def test_annotations_may_name_what_only_a_type_checker_knows(body: str, tmp_path
         ({"registry": [sdy.Dialect("toy")]}, "not a Registry"),
     ],
 )
-def test_what_is_given_in_the_place_of_plugins(wrong: dict[str, Any], said: str) -> None:
+def test_what_is_given_in_the_place_of_plugins(wrong: dict[str, Any], message: str) -> None:
     """A file name, a dialect, a class or nothing in the place of a plugin is one error, too."""
     with pytest.raises(ShardyError) as caught:
         sdy.propagate(PROGRAM, **wrong)
     (problem,) = caught.value.diagnostics
-    assert said in str(problem)
+    assert message in str(problem)
 
 
 @pytest.mark.parametrize("wrong", [sdy.Dialect("toy"), "toy", ["toy"], [None], 3, [sdy]])

@@ -39,8 +39,8 @@ def write(path: Path, text: str | bytes) -> Path:
 
 def ops(path: Path) -> tuple[str, ...]:
     """Return the ops of the plugin of a file."""
-    found = Registry.from_entry_points(plugins=[load_plugin_file(path)]).ops
-    return tuple(name for name in found if name.startswith("toy."))
+    actual = Registry.from_entry_points(plugins=[load_plugin_file(path)]).ops
+    return tuple(name for name in actual if name.startswith("toy."))
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,11 @@ def test_what_ops_of_one_kind_share_can_be_read() -> None:
         assert op.result.index == 0
         assert op.operands[0].shape == op.result.shape == (4, 8)
         assert "operand 0" in f"{op.operands[0]!r}"
-        assert op in {made}
+        assert op in {first_op}
         return False
 
-    made = make_ops()[1]
-    assert str(rule_of(read, made)) == "<([i, j])->([i, j]) {i=4, j=8}>"
+    first_op = make_ops()[1]
+    assert str(rule_of(read, first_op)) == "<([i, j])->([i, j]) {i=4, j=8}>"
 
 
 def test_operands_of_one_value_are_two_operands() -> None:
@@ -128,8 +128,8 @@ def test_operands_of_one_value_are_two_operands() -> None:
 
 def _op(name: str = "toy.copy", size: int = 4, source: str = "toy.source", **attributes: object) -> Op:
     program = Program()
-    made = program.body.append(Op(program, source, result_types=[tensor(size)]))
-    return program.body.append(Op(program, name, made.results, [tensor(size)], attributes=attributes))
+    new_op = program.body.append(Op(program, source, result_types=[tensor(size)]))
+    return program.body.append(Op(program, name, new_op.results, [tensor(size)], attributes=attributes))
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_equal_facts_are_one_object(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [
         (_op(size=4), _op(size=8)),
         (_op(axis=1), _op(axis=True)),
@@ -191,11 +191,11 @@ def test_equal_facts_are_one_object(options: dict[str, Any]) -> None:
     ],
     ids=["types", "integer and boolean", "tuple", "contextual", "context", "symbol"],
 )
-def test_ops_that_may_differ_have_rules_of_their_own(registry: Registry, asked: list[Op], one: Op, other: Op) -> None:
+def test_ops_that_may_differ_have_rules_of_their_own(registry: Registry, asked: list[Op], left: Op, right: Op) -> None:
     """Another look, a rule that depends on more than that, and a symbol of another program are asked about again."""
-    registry.get_sharding_rule(one)
-    registry.get_sharding_rule(other)
-    assert asked == [one, other]
+    registry.get_sharding_rule(left)
+    registry.get_sharding_rule(right)
+    assert asked == [left, right]
 
 
 def test_options_have_rules_of_their_own(registry: Registry, asked: list[Op]) -> None:

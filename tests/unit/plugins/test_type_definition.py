@@ -36,8 +36,8 @@ class Two:
 )
 def test_a_function_gives_sizes_or_a_tensor_type(answer, shape, element):
     """The text of the type stays, whatever the function returns."""
-    found = registry(answer).give_shape(OpaqueType("!t.x<2>"))
-    assert (found.shape, found.element_type, found.text) == (shape, element, "!t.x<2>")
+    actual = registry(answer).give_shape(OpaqueType("!t.x<2>"))
+    assert (actual.shape, actual.element_type, actual.text) == (shape, element, "!t.x<2>")
 
 
 def test_no_shape_is_an_answer_too():
@@ -99,6 +99,6 @@ def test_a_type_is_defined_once():
     second.shardy_register_dialects = sdy.hookimpl(lambda: [other])
     for module in (first, second):
         module.shardy_register_dialects.__name__ = "shardy_register_dialects"
-    kept = Registry.from_entry_points(plugins=[first, second], skip_broken=True)
-    assert kept.give_shape(OpaqueType("!t.x")).shape == (2,)
-    assert "type-clash" in [item.code for item in kept.problems]
+    registry = Registry.from_entry_points(plugins=[first, second], skip_broken=True)
+    assert registry.give_shape(OpaqueType("!t.x")).shape == (2,)
+    assert "type-clash" in [item.code for item in registry.problems]

@@ -24,8 +24,8 @@ def project_texts(rule: str, *dims: str | None) -> tuple[OpShardingRule, Project
         dims: The dimension shardings of each tensor, with brackets where something follows them; None for no sharding.
     """
     parsed = parse_op_sharding_rule(rule)
-    whole = [text if text is None or text.startswith("[") else f"[{text}]" for text in dims]
-    shardings = [None if text is None else parse_tensor_sharding(f"<@mesh, {text}>") for text in whole]
+    dim_texts = [text if text is None or text.startswith("[") else f"[{text}]" for text in dims]
+    shardings = [None if text is None else parse_tensor_sharding(f"<@mesh, {text}>") for text in dim_texts]
     return parsed, project_step(parsed, shardings, MESH)
 
 

@@ -35,7 +35,7 @@ def test_the_steps_are_the_ops_with_a_rule_in_program_order() -> None:
     problem = compile_program(b.program, toy_registry())
     assert [op.name for op in problem.step_ops] == ["toy.neg", "toy.add"]
     slots = [[problem.slot_of[value.id] for value in values] for values in ((x, y), (y, unknown, z))]
-    assert [list(found) for found in problem.step_slots] == slots
+    assert [list(actual) for actual in problem.step_slots] == slots
 
 
 def test_equal_ops_are_one_step_group() -> None:
@@ -47,12 +47,12 @@ def test_equal_ops_are_one_step_group() -> None:
         b.return_(b.op("toy.add", [z, z], [T]))
     problem = compile_program(b.program, toy_registry())
     step_of = {op.id: step for step, op in enumerate(problem.step_ops)}
-    one, two, three = (problem.step_groups[step_of[value.owning_op.id]] for value in (first, second, third))
-    assert one == two != three
-    assert not problem.groups[one].multi_use
+    first_group, two, three = (problem.step_groups[step_of[value.owning_op.id]] for value in (first, second, third))
+    assert first_group == two != three
+    assert not problem.groups[first_group].multi_use
     assert problem.groups[three].multi_use
     for group, steps in enumerate(problem.group_steps):
-        assert steps == [step for step, found in enumerate(problem.step_groups) if found == group]
+        assert steps == [step for step, actual in enumerate(problem.step_groups) if actual == group]
 
 
 def test_unused_ops_without_a_rule_are_steps_that_may_be_erased() -> None:
@@ -111,12 +111,12 @@ def test_scalars_do_not_count_as_used_several_times() -> None:
     """Only operands with dimensions make an op one whose operands have several uses."""
     b = Builder()
     with b.function("main", [T, SCALAR]) as (x, s):
-        one = b.op("toy.pair", [x, s], [T]).owning_op
+        single = b.op("toy.pair", [x, s], [T]).owning_op
         b.op("toy.other", [s], [T])
         b.return_()
-        assert not has_multi_use(one)
-        assert has_multi_use(one, lambda value: 2)
-        assert not has_multi_use(one, lambda value: 1 if value is x else 5)
+        assert not has_multi_use(single)
+        assert has_multi_use(single, lambda value: 2)
+        assert not has_multi_use(single, lambda value: 1 if value is x else 5)
 
 
 def test_manual_axes_reach_the_operand() -> None:

@@ -24,8 +24,8 @@ def test_initial_shardings_are_those_of_the_table() -> None:
         b.shard(x, '[{"a"}, {?}]')
         b.return_(b.op("toy.neg", [x], [T]))
     problem = compile_program(b.program, toy_registry())
-    found = [problem.table.values[id_] for id_ in problem.initial]
-    assert found == [*(b.program.sharding(value) for value in problem.slot_values), None]
+    actual = [problem.table.values[id_] for id_ in problem.initial]
+    assert actual == [*(b.program.sharding(value) for value in problem.slot_values), None]
 
 
 def test_a_sharding_has_the_rank_of_its_value() -> None:

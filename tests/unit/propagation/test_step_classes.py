@@ -73,7 +73,7 @@ def test_directions_follow_the_kinds_of_factors() -> None:
     (reduced,) = rule.reduction_factors
     by_level = [classes.directions_of(step, problem.step_groups[step], level) for level in range(classes.num_levels)]
     assert [directions[reduced] for directions in by_level] == [0, 0, 0, 3, 3]
-    assert [{direction for factor, direction in enumerate(found) if factor != reduced} for found in by_level] == [
+    assert [{direction for factor, direction in enumerate(actual) if factor != reduced} for actual in by_level] == [
         {0},
         {0},
         {3},

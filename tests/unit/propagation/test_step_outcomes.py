@@ -25,7 +25,7 @@ def outcomes() -> StepOutcomes:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("left", "right", "same"),
     [
         ("<([i, j])->([j, i]) {i=2, j=4}>", "<([i, j])->([j, i]) {i=16, j=3}>", True),
         ("<([i])->([i, j]) {i=2, j=4}>", "<([i])->([i, j]) {i=8, j=5}>", True),
@@ -35,18 +35,18 @@ def outcomes() -> StepOutcomes:
         ("<([i])->([i]) {i=2}>", "<([i])->([i]) {i=2} blocked_propagation={i}>", False),
     ],
 )
-def test_sizes_matter_where_factors_share_axes(one: str, other: str, same: bool) -> None:
+def test_sizes_matter_where_factors_share_axes(left: str, right: str, same: bool) -> None:
     """Rules differ by the sizes in a dimension of several factors, by which tensor is larger, and by factor kinds."""
-    assert (rule_class(parse_op_sharding_rule(one)) == rule_class(parse_op_sharding_rule(other))) is same
+    assert (rule_class(parse_op_sharding_rule(left)) == rule_class(parse_op_sharding_rule(right))) is same
 
 
 def test_a_class_has_one_id() -> None:
     """A rule of a known class gets its id, an equal rule too, and the first rule stands for the class."""
-    found, first = outcomes(), parse_op_sharding_rule("<([i])->([i]) {i=2}>")
-    ids = [found.intern_rule(parse_op_sharding_rule(f"<([i])->([i]) {{i={size}}}>")) for size in (2, 4, 4)]
-    assert ids == [found.intern_rule(first)] * 3
-    assert found.rules == [first]
-    assert found.intern_rule(parse_op_sharding_rule("<([i])->([]) {i=2} reduction={i}>")) == 1
+    actual, first = outcomes(), parse_op_sharding_rule("<([i])->([i]) {i=2}>")
+    ids = [actual.intern_rule(parse_op_sharding_rule(f"<([i])->([i]) {{i={size}}}>")) for size in (2, 4, 4)]
+    assert ids == [actual.intern_rule(first)] * 3
+    assert actual.rules == [first]
+    assert actual.intern_rule(parse_op_sharding_rule("<([i])->([]) {i=2} reduction={i}>")) == 1
 
 
 def test_blocked_factors_have_no_kind() -> None:
@@ -65,7 +65,7 @@ def test_blocked_factors_have_no_kind() -> None:
 
 def test_an_outcome_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same step with the same shardings is looked up; another direction is another key."""
-    found, computed = outcomes(), []
+    actual, computed = outcomes(), []
     compute = StepOutcomes.compute
 
     def count(self: StepOutcomes, *args: object) -> object:
@@ -73,33 +73,33 @@ def test_an_outcome_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return compute(self, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(StepOutcomes, "compute", count)
-    rule = found.intern_rule(parse_op_sharding_rule("<([i, j])->([i, j]) {i=4, j=4}>"))
-    sharded = found.table.intern(parse_tensor_sharding('<@mesh, [{"a", ?}, {?}]>'))
-    results = [found.outcome(rule, BOTH, Strategy.AGGRESSIVE, (sharded, 0)) for _ in range(3)]
+    rule = actual.intern_rule(parse_op_sharding_rule("<([i, j])->([i, j]) {i=4, j=4}>"))
+    sharded = actual.table.intern(parse_tensor_sharding('<@mesh, [{"a", ?}, {?}]>'))
+    results = [actual.outcome(rule, BOTH, Strategy.AGGRESSIVE, (sharded, 0)) for _ in range(3)]
     assert results == [((1, sharded),)] * 3
     assert len(computed) == 1
-    assert found.outcome(rule, (0, 0), Strategy.AGGRESSIVE, (sharded, 0)) == ()
-    assert found.outcome(rule, BOTH, Strategy.BASIC, (sharded, 0)) == ((1, sharded),)
+    assert actual.outcome(rule, (0, 0), Strategy.AGGRESSIVE, (sharded, 0)) == ()
+    assert actual.outcome(rule, BOTH, Strategy.BASIC, (sharded, 0)) == ((1, sharded),)
     assert len(computed) == 3
 
 
 def test_nothing_propagates_without_axes_or_over_a_maximal_mesh() -> None:
     """Open shardings, missing ones and placements on one device change no tensor."""
-    found = outcomes()
-    rule = found.intern_rule(parse_op_sharding_rule("<([i])->([i]) {i=4}>"))
+    actual = outcomes()
+    rule = actual.intern_rule(parse_op_sharding_rule("<([i])->([i]) {i=4}>"))
     texts = ("<@mesh, [{}]>", "<@mesh, [{?}]>", "<@one, []>")
-    ids = [found.table.intern(parse_tensor_sharding(text)) for text in texts]
+    ids = [actual.table.intern(parse_tensor_sharding(text)) for text in texts]
     for strategy in Strategy:
-        assert [found.outcome(rule, (3,), strategy, (id_, 0)) for id_ in (0, *ids)] == [()] * 4
+        assert [actual.outcome(rule, (3,), strategy, (id_, 0)) for id_ in (0, *ids)] == [()] * 4
     assert NOTHING[(1, 2, 3)] == ()
 
 
 def test_axes_that_would_need_a_strided_view_are_no_change() -> None:
     """The minor factor of a dimension takes no axis while the major one is not fully sharded."""
-    found = outcomes()
-    rule = found.intern_rule(parse_op_sharding_rule("<([i, j])->([ij]) {i=4, j=4}>"))
-    minor = found.table.intern(parse_tensor_sharding('<@mesh, [{?}, {"a", ?}]>'))
-    assert found.outcome(rule, BOTH, Strategy.AGGRESSIVE, (minor, 0)) == ()
+    actual = outcomes()
+    rule = actual.intern_rule(parse_op_sharding_rule("<([i, j])->([ij]) {i=4, j=4}>"))
+    minor = actual.table.intern(parse_tensor_sharding('<@mesh, [{?}, {"a", ?}]>'))
+    assert actual.outcome(rule, BOTH, Strategy.AGGRESSIVE, (minor, 0)) == ()
 
 
 SHARDING = parse_tensor_sharding('<@mesh, [{"a", ?}]>')
@@ -112,56 +112,56 @@ def _rule(size: int = 4) -> OpShardingRule:
 def test_programs_with_the_same_meshes_share_outcomes() -> None:
     """Names, axes and sizes of the meshes decide, not the mapping itself."""
     memory = OutcomeMemory()
-    found = memory.of({"mesh": MESH})
-    assert memory.of({"mesh": Mesh.of(a=2, b=2)}) is found
+    actual = memory.of({"mesh": MESH})
+    assert memory.of({"mesh": Mesh.of(a=2, b=2)}) is actual
     for meshes in ({"other": MESH}, {"mesh": Mesh.of(a=2, b=4)}, {"mesh": MESH, "second": MESH}, {}):
-        assert memory.of(meshes) is not found
+        assert memory.of(meshes) is not actual
 
 
 def test_later_meshes_of_a_program_do_not_change_the_outcomes_of_others() -> None:
     """The mapping is copied, so that a pass may add a mesh to its program."""
     meshes = {"mesh": MESH}
-    found = OutcomeMemory().of(meshes)
+    actual = OutcomeMemory().of(meshes)
     meshes["late"] = Mesh.of(c=3)
-    assert "late" not in found.table.meshes
+    assert "late" not in actual.table.meshes
 
 
 def test_the_meshes_not_asked_for_longest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of meshes has a limit."""
     monkeypatch.setattr(step_outcomes, "MANY_MESHES", 2)
     memory = OutcomeMemory()
-    one, two = (memory.of({name: MESH}) for name in "xy")
-    assert memory.of({"x": MESH}) is one
+    first, second = (memory.of({name: MESH}) for name in "xy")
+    assert memory.of({"x": MESH}) is first
     memory.of({"z": MESH})
-    assert memory.of({"x": MESH}) is one
-    assert memory.of({"y": MESH}) is not two
+    assert memory.of({"x": MESH}) is first
+    assert memory.of({"y": MESH}) is not second
 
 
 def test_outcomes_of_many_kinds_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of outcomes has a limit; a run that has them keeps them."""
     memory = OutcomeMemory()
-    found = memory.of({"mesh": MESH})
-    monkeypatch.setattr(step_outcomes, "MANY_OUTCOMES", found.size + 1)
-    found.intern_rule(_rule())
-    assert memory.of({"mesh": MESH}) is found
-    found.table.intern(SHARDING)
-    assert memory.of({"mesh": MESH}) is not found
+    actual = memory.of({"mesh": MESH})
+    monkeypatch.setattr(step_outcomes, "MANY_OUTCOMES", actual.size + 1)
+    actual.intern_rule(_rule())
+    assert memory.of({"mesh": MESH}) is actual
+    actual.table.intern(SHARDING)
+    assert memory.of({"mesh": MESH}) is not actual
 
 
 def test_threads_agree_on_all_ids() -> None:
     """Rules and shardings that several threads meet at the same time have one id each, and outcomes are the same."""
     texts = [f'<@mesh, [{{"{axis}"{end}}}]>' for axis in "ab" for end in (", ?", "")]
-    found = OutcomeMemory().of({"mesh": MESH})
+    actual = OutcomeMemory().of({"mesh": MESH})
     both = (int(Direction.BOTH),)
 
     def work(_: int) -> list[object]:
-        ids = [found.table.intern(parse_tensor_sharding(text)) for text in texts for _ in range(50)]
-        rules = [found.intern_rule(_rule(size)) for size in range(1, 50)]
-        outcomes = [found.outcome(rules[0], both, Strategy.AGGRESSIVE, (number, 0)) for number in ids]
+        ids = [actual.table.intern(parse_tensor_sharding(text)) for text in texts for _ in range(50)]
+        rules = [actual.intern_rule(_rule(size)) for size in range(1, 50)]
+        outcomes = [actual.outcome(rules[0], both, Strategy.AGGRESSIVE, (number, 0)) for number in ids]
         return [ids, rules, outcomes]
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(work, range(16)))
     assert all(result == results[0] for result in results)
-    assert len(found.table.values) == len(found.table.has_axes)
-    assert len(found.rules) == len(found.kinds) == 1
+    assert len(actual.table.values) == len(actual.table.has_axes)
+    assert len(actual.rules) == len(actual.kinds) == 1

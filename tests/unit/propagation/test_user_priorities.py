@@ -34,7 +34,7 @@ def texts_of(problem: Problem, current: list[int], count: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "initial"),
+    ("sharding", "initial"),
     [
         ('[{"a"}, {"b", ?}]', '[{"a"}, {"b", ?}]'),
         ('[{"a"}p0, {?}]', '[{"a"}, {?}]'),
@@ -43,9 +43,9 @@ def texts_of(problem: Problem, current: list[int], count: int) -> list[str]:
         ("[{?}p1, {?}]", "[{}, {?}]"),
     ],
 )
-def test_later_dimensions_start_empty_and_closed(given: str, initial: str) -> None:
+def test_later_dimensions_start_empty_and_closed(sharding: str, initial: str) -> None:
     """Their axes are replicated until their priority comes, in the order of the mesh."""
-    problem = problem_of(given)
+    problem = problem_of(sharding)
     current = list(problem.initial)
     start_priorities(problem, current)
     assert texts_of(problem, current, 1) == [initial]
@@ -56,8 +56,8 @@ def test_rounds_come_by_priority() -> None:
     problem = problem_of('[{"a"}p2, {"b"}p1]', '[{"c"}p2, {?}]', '[{"a"}, {?}]')
     current = list(problem.initial)
     rounds = start_priorities(problem, current)
-    assert [one.priority for one in rounds] == [1, 2]
-    assert [[slot for slot, _ in one.updates] for one in rounds] == [[0], [0, 1]]
+    assert [item.priority for item in rounds] == [1, 2]
+    assert [[slot for slot, _ in item.updates] for item in rounds] == [[0], [0, 1]]
     apply_round(problem, current, rounds[0])
     assert texts_of(problem, current, 2) == ['[{}, {"b"}], replicated={"a"}', '[{}, {?}], replicated={"c"}']
     apply_round(problem, current, rounds[1])
@@ -66,10 +66,10 @@ def test_rounds_come_by_priority() -> None:
 
 def test_the_last_round_gives_the_shardings_without_priorities() -> None:
     """Where nothing propagates between the rounds, every tensor ends as it was given."""
-    given = ('[{"a", ?}p3, {"b"}p1], replicated={"c"}', '[{"c"}p1, {"a"}p1]', '[{"a"}, {"b"}p7]')
-    problem = problem_of(*given)
+    sharding = ('[{"a", ?}p3, {"b"}p1], replicated={"c"}', '[{"c"}p1, {"a"}p1]', '[{"a"}, {"b"}p7]')
+    problem = problem_of(*sharding)
     current = list(problem.initial)
-    for one in start_priorities(problem, current):
-        apply_round(problem, current, one)
+    for item in start_priorities(problem, current):
+        apply_round(problem, current, item)
     plain = ('[{"a", ?}, {"b"}], replicated={"c"}', '[{"c"}, {"a"}]', '[{"a"}, {"b"}]')
     assert texts_of(problem, current, 3) == list(plain)

@@ -88,5 +88,5 @@ def propagate(builder: Builder, **options: object) -> None:
 
 def texts(builder: Builder, values: Iterable[Value]) -> list[str | None]:
     """Return the dimension shardings of values as text, with the braces of replicated axes if any."""
-    found = (builder.program.sharding(value) for value in values)
-    return [None if one is None else str(one).removeprefix("<@mesh, ").removesuffix(">") for one in found]
+    actual = (builder.program.sharding(value) for value in values)
+    return [None if item is None else str(item).removeprefix("<@mesh, ").removesuffix(">") for item in actual]

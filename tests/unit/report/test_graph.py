@@ -57,9 +57,9 @@ def test_the_graph_survives_its_files() -> None:
     data = json.loads(graph_text(graph, "x.json"))
     assert len(read) == len(data["nodes"]) == len(graph)
     assert read.number_of_edges() == len(data["edges"]) == graph.number_of_edges()
-    shardings = {f"value {id_}": str(found) for (kind, id_), found in graph.nodes(data="sharding") if found}
+    shardings = {f"value {id_}": str(actual) for (kind, id_), actual in graph.nodes(data="sharding") if actual}
     assert shardings
-    assert {name: found for name, found in read.nodes(data="sharding") if found} == shardings
+    assert {name: actual for name, actual in read.nodes(data="sharding") if actual} == shardings
     assert {node["id"]: node["sharding"] for node in data["nodes"] if "sharding" in node} == shardings
     assert all(
         isinstance(sdy.sharding.parse.parse_tensor_sharding(item), TensorSharding) for item in shardings.values()

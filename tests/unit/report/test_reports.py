@@ -73,17 +73,17 @@ def test_format_bytes(count: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("notes", "said"),
+    ("notes", "message"),
     [
         ((), "not compared: --compare runs the program without shardings, too\n"),
         (("it has manual computations",), "note: it has manual computations\n"),
     ],
 )
-def test_a_run_that_could_not_be_compared_says_why(notes: tuple[str, ...], said: str) -> None:
+def test_a_run_that_could_not_be_compared_says_why(notes: tuple[str, ...], message: str) -> None:
     """The option is named where it was not given, and the reason where it was."""
     file = io.StringIO()
     print_run(RunReport(2, "cpu", (ResultLine("y", "f32[8]", "", 1.0, 0),), 0.5, notes=notes), file=file)
-    assert file.getvalue().splitlines(keepends=True)[-1] == said
+    assert file.getvalue().splitlines(keepends=True)[-1] == message
     assert ("--compare" in file.getvalue()) == (not notes)
 
 
@@ -114,10 +114,10 @@ def test_the_table_counts_by_kind_and_shows_failures(capsys: pytest.CaptureFixtu
         Trial("open", "open it", True, counts, {"sdy.all_reduce": 1}, 4),
         Trial("constrain", "constrain it", False, counts, {}, 0, "error: no"),
     )
-    one = explanation("sdy.reshard", "a", "b", *trials)
-    print_reshard(one)
+    single = explanation("sdy.reshard", "a", "b", *trials)
+    print_reshard(single)
     text = capsys.readouterr().out
     assert "3 -> 1 (reshard 2 -> 0)" in text
     assert "fails" in text
     assert "error: no" in text
-    assert explanation_data(one)["trials"][0]["values_changed"] == 4
+    assert explanation_data(single)["trials"][0]["values_changed"] == 4

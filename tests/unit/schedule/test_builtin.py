@@ -70,8 +70,8 @@ def test_the_default_is_that_of_the_reference(
 ) -> None:
     """Per level the direction of a factor of one kind, by the traits of the op and the uses of its operands."""
     entries = matching_entries(DEFAULT, op_named("toy.f"), frozenset(traits))
-    found = [kind_directions(DEFAULT, entries, level, multi_use=multi_use)[kind] for level in range(5)]
-    assert found == expected
+    actual = [kind_directions(DEFAULT, entries, level, multi_use=multi_use)[kind] for level in range(5)]
+    assert actual == expected
 
 
 @pytest.mark.parametrize("name", ["sdy.data_flow_edge", "sdy.func_data_flow_edge"])
@@ -103,10 +103,10 @@ def test_a_level_only_adds_directions(schedule: Schedule, multi_use: bool) -> No
     vectors = vectors_of_levels(schedule, entries, multi_use=multi_use)
     before = dict.fromkeys(FactorKind, NONE)
     for level, vector in enumerate(vectors):
-        found = kind_directions(schedule, entries, level, multi_use=multi_use)
-        assert all(found[kind] & before[kind] == before[kind] for kind in FactorKind)
-        assert vector == (*(int(found[kind]) for kind in FACTOR_KINDS), 0)
-        before = found
+        actual = kind_directions(schedule, entries, level, multi_use=multi_use)
+        assert all(actual[kind] & before[kind] == before[kind] for kind in FactorKind)
+        assert vector == (*(int(actual[kind]) for kind in FACTOR_KINDS), 0)
+        before = actual
 
 
 def test_a_predicate_is_asked_for_each_op() -> None:

@@ -71,7 +71,7 @@ def test_a_schedule_has_a_level() -> None:
 
 def test_entries_are_those_of_all_levels() -> None:
     """Each comes with the index of its level, in order."""
-    one, two = Entry(Selector(names=("a.b",))), Entry(Selector(), Direction.FORWARD)
-    schedule = Schedule((Level("first", (one, two)), Level("second", (two,))))
-    assert schedule.entries == ((0, one), (0, two), (1, two))
+    first, second = Entry(Selector(names=("a.b",))), Entry(Selector(), Direction.FORWARD)
+    schedule = Schedule((Level("first", (first, second)), Level("second", (second,))))
+    assert schedule.entries == ((0, first), (0, second), (1, second))
     assert str(schedule) == "0. first:\n  a.b -> BOTH\n  * -> FORWARD\n1. second:\n  * -> FORWARD"

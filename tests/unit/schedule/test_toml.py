@@ -102,9 +102,9 @@ def test_all_mistakes_in_a_file_are_listed(text: str, messages: list[str]) -> No
     """Each problem says where it is."""
     with pytest.raises(OptionError) as caught:
         parse_schedule(text, source="s.toml")
-    found = [item.message for item in caught.value.diagnostics]
-    assert len(found) == len(messages)
-    assert all(message.startswith(start) for message, start in zip(found, messages, strict=True)), found
+    problems = [item.message for item in caught.value.diagnostics]
+    assert len(problems) == len(messages)
+    assert all(message.startswith(start) for message, start in zip(problems, messages, strict=True)), problems
     assert {item.location for item in caught.value.diagnostics} == {"s.toml"}
 
 

@@ -83,10 +83,10 @@ def test_axes_sort_in_mesh_order() -> None:
 )
 def test_each_broken_invariant_has_one_diagnostic(text: str, code: str, message: str) -> None:
     """A broken mesh gives one diagnostic, with its position and what to do."""
-    (found,) = verify_mesh(parse_mesh(text))
-    assert found.code == code
-    assert found.hint
-    assert re.match(message, found.message)
+    (actual,) = verify_mesh(parse_mesh(text))
+    assert actual.code == code
+    assert actual.hint
+    assert re.match(message, actual.message)
 
 
 def test_all_problems_are_collected() -> None:

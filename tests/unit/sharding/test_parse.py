@@ -50,7 +50,7 @@ def test_accepted_forms(text: str, printed: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "column", "found", "expected"),
+    ("text", "column", "token", "expected"),
     [
         ('<@mesh, [{"x",}]>', 15, "'}'", "an axis name in double quotes"),
         ("<@mesh, [{?,}]>", 12, "','", "'}'"),
@@ -73,14 +73,14 @@ def test_accepted_forms(text: str, printed: str | None) -> None:
         ("", 1, "the end of the text", "'<'"),
     ],
 )
-def test_errors_in_shardings_point_at_the_place(text: str, column: int, found: str, expected: str) -> None:
+def test_errors_in_shardings_point_at_the_place(text: str, column: int, token: str, expected: str) -> None:
     """An error names the column, what stands there and what was expected."""
     with pytest.raises(ParseError) as caught:
         parse_tensor_sharding(text)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.location == f"1:{column}"
     assert diagnostic.message.startswith(f"column {column}: expected ")
-    assert f"but found {found} in: " in diagnostic.message
+    assert f"but found {token} in: " in diagnostic.message
     assert expected in diagnostic.message
 
 

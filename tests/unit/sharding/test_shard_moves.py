@@ -25,17 +25,17 @@ def test_rounds_bring_each_window_its_elements(size: int, parts: int, shift: int
     part = -(-size // parts)
     held = own_runs(size, parts, part, shift)
     rounds = plan_rounds(held, starts[:parts], wide)
-    found: list[dict[int, int]] = [{} for _ in range(parts)]
+    collected: list[dict[int, int]] = [{} for _ in range(parts)]
     for item in rounds:
         assert len({move.source for move in item.moves}) == len({move.target for move in item.moves}) == len(item.moves)
         for move in item.moves:
             for step in range(move.size):
-                assert move.place + step not in found[move.target]
-                found[move.target][move.place + step] = move.source * part + move.start + step + shift
-    for start, own, limits in zip(starts, found, covered(rounds, parts), strict=False):
-        wanted = {place: start + place for place in range(wide) if shift <= start + place < size + shift}
-        assert own == wanted
-        assert limits == ((min(wanted), max(wanted) + 1) if wanted else (0, 0))
+                assert move.place + step not in collected[move.target]
+                collected[move.target][move.place + step] = move.source * part + move.start + step + shift
+    for start, shard, limits in zip(starts, collected, covered(rounds, parts), strict=False):
+        expected = {place: start + place for place in range(wide) if shift <= start + place < size + shift}
+        assert shard == expected
+        assert limits == ((min(expected), max(expected) + 1) if expected else (0, 0))
 
 
 @given(

@@ -27,11 +27,11 @@ MESH = Mesh.of(a=8, b=4)
 MESHES = {"mesh": MESH, "other": Mesh.of(c=2), "maximal": Mesh((), (0,))}
 
 
-def one(found: list[Diagnostic]) -> Diagnostic:
+def one(diagnostics: list[Diagnostic]) -> Diagnostic:
     """Return the only diagnostic, which must have a hint."""
-    assert len(found) == 1, found
-    assert found[0].hint
-    return found[0]
+    assert len(diagnostics) == 1, diagnostics
+    assert diagnostics[0].hint
+    return diagnostics[0]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def one(found: list[Diagnostic]) -> Diagnostic:
 )
 def test_each_broken_invariant_of_a_sharding(body: str, code: str, message: str) -> None:
     """A broken sharding gives a diagnostic with the dimension or list, the axis, and the fix."""
-    found = one(verify_tensor_sharding(parse_tensor_sharding(f"<@mesh, {body}>"), MESH, (16, 16)))
-    assert found.code == code
-    assert found.message.startswith(message)
+    actual = one(verify_tensor_sharding(parse_tensor_sharding(f"<@mesh, {body}>"), MESH, (16, 16)))
+    assert actual.code == code
+    assert actual.message.startswith(message)
 
 
 def test_a_merge_hint_names_the_merged_axis() -> None:
@@ -82,8 +82,8 @@ def test_independent_problems_are_all_reported() -> None:
 
 def test_an_unknown_mesh_is_named() -> None:
     """A sharding on a mesh that does not exist names it."""
-    found = one(verify_tensor_sharding(TensorSharding("my mesh"), None))
-    assert (found.code, found.message) == ("unknown-mesh", 'unknown mesh: @"my mesh"')
+    actual = one(verify_tensor_sharding(TensorSharding("my mesh"), None))
+    assert (actual.code, actual.message) == ("unknown-mesh", 'unknown mesh: @"my mesh"')
 
 
 def test_a_maximal_sharding_has_no_dimensions() -> None:
@@ -105,26 +105,26 @@ def test_divisibility_is_checked_on_request() -> None:
     """Padding is allowed unless the caller forbids it; dynamic sizes always are."""
     sharding = parse_tensor_sharding('<@mesh, [{"b"}, {"a"}]>')
     assert verify_tensor_sharding(sharding, MESH, (6, None)) == []
-    found = one(verify_tensor_sharding(sharding, MESH, (6, None), check_divisibility=True))
-    assert found.message == "dim 0 with size 6 is not divisible by its sharded size 4"
+    actual = one(verify_tensor_sharding(sharding, MESH, (6, None), check_divisibility=True))
+    assert actual.message == "dim 0 with size 6 is not divisible by its sharded size 4"
 
 
 def test_axes_bound_outside_cannot_be_used() -> None:
     """Inside a manual computation its manual axes are gone."""
-    found = one(verify_tensor_sharding(parse_tensor_sharding('<@mesh, [{"a"}]>'), MESH, (8,), bound_axes={"a"}))
-    assert found.code == "bound-axis"
-    assert found.message.startswith('dim 0: operates on axis "a" which is already bound')
+    actual = one(verify_tensor_sharding(parse_tensor_sharding('<@mesh, [{"a"}]>'), MESH, (8,), bound_axes={"a"}))
+    assert actual.code == "bound-axis"
+    assert actual.message.startswith('dim 0: operates on axis "a" which is already bound')
 
 
 def test_shardings_per_value_name_the_value() -> None:
     """The message says which of several results it is, and no number where there is one."""
     shardings = parse_tensor_sharding_per_value('<[<@mesh, [{"a"}]>, <@mesh, [{"c"}]>]>')
-    found = one(verify_tensor_shardings(shardings, MESHES, [(8,), (8,)]))
-    assert found.message == 'result 1 - dim 0: unknown axis name: "c"'
-    found = one(verify_tensor_shardings(shardings.shardings[1:], MESHES, [(8,)]))
-    assert found.message == 'result - dim 0: unknown axis name: "c"'
-    found = one(verify_tensor_shardings(shardings, lambda _: MESH, [(8,)]))
-    assert found.message == "result shardings don't match number of values: 2 shardings vs 1 values"
+    actual = one(verify_tensor_shardings(shardings, MESHES, [(8,), (8,)]))
+    assert actual.message == 'result 1 - dim 0: unknown axis name: "c"'
+    actual = one(verify_tensor_shardings(shardings.shardings[1:], MESHES, [(8,)]))
+    assert actual.message == 'result - dim 0: unknown axis name: "c"'
+    actual = one(verify_tensor_shardings(shardings, lambda _: MESH, [(8,)]))
+    assert actual.message == "result shardings don't match number of values: 2 shardings vs 1 values"
 
 
 def test_an_op_without_results_may_have_one_empty_sharding() -> None:
@@ -196,9 +196,9 @@ def test_an_op_without_results_may_have_one_empty_sharding() -> None:
 )
 def test_each_broken_invariant_of_a_rule(text: str, code: str, message: str) -> None:
     """A broken rule gives a diagnostic with the operand or result, the dimension, and the fix."""
-    found = one(verify_op_sharding_rule(parse_op_sharding_rule(text), [(2, 4), (2, 4)], [(2, 4)]))
-    assert found.code == code
-    assert found.message.startswith(message)
+    actual = one(verify_op_sharding_rule(parse_op_sharding_rule(text), [(2, 4), (2, 4)], [(2, 4)]))
+    assert actual.code == code
+    assert actual.message.startswith(message)
 
 
 def test_a_rule_needs_static_shapes_and_values() -> None:
@@ -226,7 +226,7 @@ def test_a_valid_manual_computation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "message"),
+    ("diagnostics", "code", "message"),
     [
         (manual('<@no, [{"a"}]>', (16,), (2,)), "unknown-mesh", "operand - unknown mesh: @no"),
         (manual('<@mesh, [{"a"}]>', (16, 2), (2, 2)), "sharding-rank", "operand - sharding doesn't match tensor rank"),
@@ -240,10 +240,10 @@ def test_a_valid_manual_computation() -> None:
         (manual("<@mesh, [{}]>", (16,), (16,), ("c",)), "unknown-axis", 'unknown manual axis: "c"'),
     ],
 )
-def test_each_broken_invariant_of_a_manual_computation(found: list[Diagnostic], code: str, message: str) -> None:
+def test_each_broken_invariant_of_a_manual_computation(diagnostics: list[Diagnostic], code: str, message: str) -> None:
     """A broken manual computation gives a diagnostic with the operand, the dimension, and the fix."""
-    assert one(found).code == code
-    assert one(found).message.startswith(message)
+    assert one(diagnostics).code == code
+    assert one(diagnostics).message.startswith(message)
 
 
 def test_manual_computations_have_one_mesh_and_nest_on_different_axes() -> None:

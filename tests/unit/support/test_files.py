@@ -102,13 +102,13 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
 @posix
 def test_a_circle_of_links_is_an_error(tmp_path: Path) -> None:
     """Links that lead to each other are no place to write to, and stay links."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.symlink_to(other)
-    other.symlink_to(one)
+    left, right = tmp_path / "one", tmp_path / "other"
+    left.symlink_to(right)
+    right.symlink_to(left)
     with pytest.raises(OSError, match="symbolic links"):
-        write_atomically(one, "new")
-    assert one.is_symlink()
-    assert other.is_symlink()
+        write_atomically(left, "new")
+    assert left.is_symlink()
+    assert right.is_symlink()
 
 
 @posix
@@ -224,14 +224,14 @@ def test_names_of_any_length_and_of_any_bytes(tmp_path: Path) -> None:
 @posix
 def test_open_files_of_other_processes_are_not_ours(tmp_path: Path) -> None:
     """A path of another process's open file is that file, not ours of the same number."""
-    own = tmp_path / "own.txt"
-    with subprocess.Popen(["sleep", "60"], stdout=own.open("w")) as other:
+    path = tmp_path / "own.txt"
+    with subprocess.Popen(["sleep", "60"], stdout=path.open("w")) as other:
         if not Path(f"/proc/{other.pid}/fd/1").exists():
             other.kill()
             pytest.skip("the system does not show the files of processes")
         write_atomically(f"/proc/{other.pid}/fd/1", "new")
         other.kill()
-    assert own.read_text() == "new"
+    assert path.read_text() == "new"
 
 
 STOPPED = """

@@ -27,14 +27,14 @@ def collections():
     """The generations that are collected, as it happens; the collector is on and has nothing to do."""
     gc.collect()
     gc.enable()
-    found = []
+    collected = []
 
     def note(phase, info):
         if phase == "start":
-            found.append(info["generation"])
+            collected.append(info["generation"])
 
     gc.callbacks.append(note)
-    yield found
+    yield collected
     gc.callbacks.remove(note)
     gc.enable()
 
@@ -42,9 +42,9 @@ def collections():
 def test_nothing_is_collected_during_a_pause(collections):
     """However much is made, the collector waits for the end of the pause."""
     with no_garbage_collection():
-        kept = [Node() for _ in range(5000)]
+        nodes = [Node() for _ in range(5000)]
         assert collections == []
-    assert len(kept) == 5000
+    assert len(nodes) == 5000
     assert gc.isenabled()
 
 
@@ -53,10 +53,10 @@ def test_nothing_is_collected_during_a_pause(collections):
 def test_what_is_kept_is_not_looked_at_after_the_pause(collections, keep):
     """The end of a pause brings a look at all that was made, unless it is to be kept."""
     with no_garbage_collection(keep=keep):
-        kept = [Node() for _ in range(5000)]
+        nodes = [Node() for _ in range(5000)]
     more = [Node() for _ in range(10)]
     assert bool(collections) is not keep
-    assert len(kept) + len(more) == 5010
+    assert len(nodes) + len(more) == 5010
 
 
 @needs_generations
@@ -116,9 +116,9 @@ def test_objects_that_the_user_froze_stay_frozen(collections):
     try:
         frozen = gc.get_freeze_count()
         with no_garbage_collection(keep=True):
-            kept = [Node() for _ in range(10)]
+            nodes = [Node() for _ in range(10)]
         assert gc.get_freeze_count() == frozen
-        assert len(kept) == 10
+        assert len(nodes) == 10
     finally:
         gc.unfreeze()
 

@@ -56,8 +56,8 @@ def test_methods_that_fit_together_pass():
 
 def test_sources_in_the_wrong_order_are_found():
     """A source that leads to another owner is named, with the method."""
-    found = problems(get_edge_owner_from_source=lambda self, op, source: op.results[source.number])
-    assert found == [
+    actual = problems(get_edge_owner_from_source=lambda self, op, source: op.results[source.number])
+    assert actual == [
         "  the edge of result 0: operand 1 leads to result 1: get_edge_owner_from_source",
         "  the edge of result 1: operand 0 leads to result 0: get_edge_owner_from_source",
     ]
@@ -65,11 +65,11 @@ def test_sources_in_the_wrong_order_are_found():
 
 def test_what_propagation_would_refuse_is_found():
     """What no program can be propagated with fails here, too, with the same words."""
-    found = problems(
+    actual = problems(
         get_edge_owner_from_target=lambda self, op, target: op.results[target.index] if target.owner is op else None
     )
-    assert found[0].endswith("region argument 0, which is on the edge of result 0")
-    assert "has no" not in found[0]
+    assert actual[0].endswith("region argument 0, which is on the edge of result 0")
+    assert "has no" not in actual[0]
     (first, _) = problems(get_edge_sources=lambda self, op, owner: [OpOperand(op, owner.index)])
     assert first == ("  get_edge_sources: tensor<8x4xf32> flows into tensor<8xf32>, result 0, which has another rank")
 

@@ -37,12 +37,12 @@ def soft_max(b, op):
         f"(i, j)[k] -> (i, k), domain: i in [0, 5], j in [0, 7], k in [0, {op.result.shape[1] - 1}]"
     )
     lowest, zero = b.constant(float("-inf"), "f32"), b.constant(0, "f32")
-    (top,) = b.reduce(row, [lowest], lambda at, kept: [b.op("arith.maximumf", kept[0], b.operand(0, at))])
+    (top,) = b.reduce(row, [lowest], lambda at, carried: [b.op("arith.maximumf", carried[0], b.operand(0, at))])
 
     def exponential(at=None):
         return b.op("math.exp", b.op("arith.subf", b.operand(0, at), top))
 
-    (total,) = b.reduce(row, [zero], lambda at, kept: [b.op("arith.addf", kept[0], exponential(at))])
+    (total,) = b.reduce(row, [zero], lambda at, carried: [b.op("arith.addf", carried[0], exponential(at))])
     return b.op("arith.divf", exponential(), total)
 
 

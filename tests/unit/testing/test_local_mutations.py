@@ -82,7 +82,7 @@ def outcome(program: Program, registry: Any, functions: Any, arrays: Any) -> lis
     values = program.functions["main"].regions[0].block.arguments
     shards = [devices.split(array, value) for array, value in zip(arrays, values, strict=True)]
     rendezvous = devices.interpreters[0].rendezvous
-    return rendezvous.run(lambda device: devices.interpreters[device].run("main", [one[device] for one in shards]))
+    return rendezvous.run(lambda device: devices.interpreters[device].run("main", [item[device] for item in shards]))
 
 
 def differs(one: list[Any], other: list[Any]) -> bool:
@@ -103,15 +103,15 @@ def test_mutations_are_caught() -> None:
         generator = np.random.default_rng(0)
         arguments = sdy.propagate(text, plugins=[plugin()]).main.regions[0].block.arguments
         arrays = [generator.uniform(-3, -1, value.shape) for value in arguments]
-        wanted = outcome(program, registry, functions, arrays)
+        expected = outcome(program, registry, functions, arrays)
         for op in list(program.walk()):
             for name, value in mutations(op) if op.name.startswith(f"{SPACE}.") else ():
-                kept = op.attributes[name]
+                attribute = op.attributes[name]
                 op.attributes[name] = value
-                if differs(wanted, outcome(program, registry, functions, arrays)):
+                if differs(expected, outcome(program, registry, functions, arrays)):
                     caught += 1
                 else:
                     missed.append(f"{op.name} {name}")
-                op.attributes[name] = kept
+                op.attributes[name] = attribute
     assert caught >= 20
     assert len(missed) <= 0.05 * (caught + len(missed)), missed

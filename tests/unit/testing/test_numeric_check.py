@@ -167,8 +167,8 @@ def test_reductions_combine_as_they_are_told():
         where = x.argmax(1)[:, None]
         return np.take_along_axis(x, where, 1)[:, 0], np.take_along_axis(index, where, 1)[:, 0]
 
-    def better(one, other):
-        return tuple(np.where(one[0] >= other[0], left, right) for left, right in zip(one, other, strict=True))
+    def better(first, second):
+        return tuple(np.where(first[0] >= second[0], left, right) for left, right in zip(first, second, strict=True))
 
     index = np.broadcast_to(np.arange(6), (4, 6))
     both = sdy.rule("i j, i j -> i, i", reduction="j")

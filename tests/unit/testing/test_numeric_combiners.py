@@ -30,8 +30,8 @@ def test_only_the_right_combiner_holds(word, function):
         assert report.ok
         return
     (wrong,) = report.wrong
-    said = "it is a reduction" if function == "add" else f"it is a reduction by {function}"
-    assert wrong.advice == said
+    message = "it is a reduction" if function == "add" else f"it is a reduction by {function}"
+    assert wrong.advice == message
     assert ("by " + word in str(wrong)) == (word != "add")
 
 
@@ -57,9 +57,9 @@ def test_an_initial_value_counts_once():
     def accumulate(x, start):
         return x.sum(1) + start
 
-    said = sdy.rule("i k, i -> i", reduction="k", initial=1)
+    message = sdy.rule("i k, i -> i", reduction="k", initial=1)
     unsaid = sdy.rule("i k, i -> i", reduction="k")
-    assert check_rule_numerically(said, accumulate, operands).ok
+    assert check_rule_numerically(message, accumulate, operands).ok
     (wrong,) = check_rule_numerically(unsaid, accumulate, operands).wrong
     assert wrong.advice == "it holds if operand 1 is an initial one, that counts once: initial=1"
     largest = sdy.rule("i k, i -> i", reduction="k:max")

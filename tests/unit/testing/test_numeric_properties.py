@@ -52,8 +52,8 @@ def contractions(draw, *, least=1, alike=False):
     first = draw(st.lists(st.sampled_from(letters), unique=True, min_size=least))
     second = [letter for letter in letters if letter not in first or draw(st.booleans())]
     operands = [tuple(draw(st.permutations(part))) for part in (first, second) if part]
-    kept = first[:2] if alike else []
-    result = tuple(draw(st.permutations([letter for letter in letters if letter in kept or draw(st.booleans())])))
+    shared = first[:2] if alike else []
+    result = tuple(draw(st.permutations([letter for letter in letters if letter in shared or draw(st.booleans())])))
     return Contraction(sizes, tuple(operands), result)
 
 
@@ -133,24 +133,24 @@ def test_exchanged_dimensions_are_found(contraction, data):
     """Two letters of one size exchanged in one tensor are both wrong."""
     rule = contraction.rule
     sites = [
-        (number, one, other)
+        (number, left, right)
         for number, dims in enumerate(contraction.operands)
-        for one in dims
-        for other in dims
-        if one < other and contraction.sizes[one] == contraction.sizes[other] and _matters(contraction, one, other)
+        for left in dims
+        for right in dims
+        if left < right and contraction.sizes[left] == contraction.sizes[right] and _matters(contraction, left, right)
     ]
-    number, one, other = data.draw(st.sampled_from(sites))
-    exchange = {one: other, other: one}
+    number, left, right = data.draw(st.sampled_from(sites))
+    exchange = {left: right, right: left}
     mapping = tuple((exchange.get(factor, factor),) for (factor,) in rule.operand_mappings[number])
     mappings = (*rule.operand_mappings[:number], mapping, *rule.operand_mappings[number + 1 :])
     report = check_rule_numerically(evolve(rule, operand_mappings=mappings), contraction, contraction.shapes)
-    assert set(symbols(report.wrong)) == {one, other}
+    assert set(symbols(report.wrong)) == {left, right}
 
 
-def _matters(contraction, one, other):
+def _matters(contraction, left, right):
     """Whether two letters occur in another tensor, too, so that exchanging them in one changes the rule."""
     tensors = (*contraction.operands, contraction.result)
-    return all(sum(letter in dims for dims in tensors) > 1 for letter in (one, other))
+    return all(sum(letter in dims for dims in tensors) > 1 for letter in (left, right))
 
 
 def _renumbered(rule):

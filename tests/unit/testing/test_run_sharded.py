@@ -281,8 +281,8 @@ def test_what_acts_outside_of_the_program_happens_once(sharding: str, gathers: i
     assert run.collectives.count("all_gather") == gathers
     half = len(seen) // 2
     assert half == 4
-    for whole, found in zip(seen[:half], seen[half:], strict=True):
-        np.testing.assert_array_equal(found, whole)
+    for reference, actual in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(actual, reference)
 
 
 SUMS = """func.func @main(%x: tensor<4x6xf64>) -> tensor<4x6xf64> {
@@ -358,8 +358,8 @@ def test_an_argument_without_random_numbers_is_named() -> None:
     text = INDEX.replace("ARGUMENT", "index")
     with pytest.raises(OptionError, match=r"argument 1: there are no random numbers of type index") as caught:
         run_sharded(text, FUNCTIONS, plugins=[plugin()])
-    (found,) = caught.value.diagnostics
-    assert (found.location, found.op, found.hint) == ("-:2:1", "func.func", "give an array per argument")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.location, diagnostic.op, diagnostic.hint) == ("-:2:1", "func.func", "give an array per argument")
     assert run_sharded(text, FUNCTIONS, None, np.arange(8), np.int64(3), plugins=[plugin()]).ok
     with pytest.raises(OptionError, match="argument 1 has the type index, given is an array of the shape"):
         run_sharded(text, FUNCTIONS, None, np.arange(8), np.arange(8), plugins=[plugin()])

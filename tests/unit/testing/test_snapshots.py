@@ -69,6 +69,6 @@ def test_a_result_shows_what_flows_along_edges():
       return %0 : tensor<8xf32>
     }
     """
-    found = sharding_snapshot(sdy.propagate(text))
-    assert '  %0 = stablehlo.negate: tensor<8xf32> <@mesh, [{"x"}]>\n' in found
+    actual = sharding_snapshot(sdy.propagate(text))
+    assert '  %0 = stablehlo.negate: tensor<8xf32> <@mesh, [{"x"}]>\n' in actual
     assert "  %0 = stablehlo.negate: tensor<8xf32> -\n" in sharding_snapshot(text)

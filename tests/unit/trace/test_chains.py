@@ -59,12 +59,12 @@ def test_each_kind_of_annotation_says_what_it_is_on() -> None:
           return %1 : tensor<8xf32>
         }}"""
     )
-    found = {trace.labels.value(slot): one for slot, one in trace.annotations.items()}
-    assert {name: (one.kind, str(one)) for name, one in found.items()} == {
+    actual = {trace.labels.value(slot): item for slot, item in trace.annotations.items()}
+    assert {name: (item.kind, str(item)) for name, item in actual.items()} == {
         "x": ("argument", "function argument x"),
         "%0": ("constraint", "sharding constraint %1 of %0"),
         "%1": ("constraint", "sharding constraint %1"),
         "result0": ("result", "function result 0"),
     }
-    assert found["%0"].owner == trace.labels.slots["%1"]
-    assert found["x"].owner == -1
+    assert actual["%0"].owner == trace.labels.slots["%1"]
+    assert actual["x"].owner == -1

@@ -92,5 +92,7 @@ def test_an_op_without_a_rule_is_known_at_each_of_its_tensors() -> None:
         }}"""
     )
     slots = trace.labels.slots
-    found = {name: [str(op) for op, _ in trace.ops_without_rule.get(slots[name], ())] for name in ("%arg0", "%0", "%2")}
-    assert found == {"%arg0": ["toy.mystery %0"], "%0": ["toy.mystery %0"], "%2": []}
+    actual = {
+        name: [str(op) for op, _ in trace.ops_without_rule.get(slots[name], ())] for name in ("%arg0", "%0", "%2")
+    }
+    assert actual == {"%arg0": ["toy.mystery %0"], "%0": ["toy.mystery %0"], "%2": []}

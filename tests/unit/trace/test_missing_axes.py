@@ -20,17 +20,17 @@ def test_the_tensors_own_refusals_come_first() -> None:
     trace, slot = product(), product().labels.slots["%0"]
     mesh = trace.problem.table.mesh_of(trace.history.last(slot))
     missing = dict(find_missing(trace, slot, 1, mesh))
-    assert [one.reason for one in missing[AxisRef("a")]] == [Reason.OVERLAP, Reason.LOST]
+    assert [item.reason for item in missing[AxisRef("a")]] == [Reason.OVERLAP, Reason.LOST]
     assert set(missing) == {AxisRef("a"), AxisRef("b")}
-    assert [one.reason for one in missing[AxisRef("b")]] == [Reason.NOT_OFFERED]
+    assert [item.reason for item in missing[AxisRef("b")]] == [Reason.NOT_OFFERED]
 
 
 def test_refusals_of_the_axes_of_a_dimension_at_a_step() -> None:
     """The columns of the second operand do not go on to the product."""
     trace, slots = product(), product().labels.slots
     step = trace.labels.maker(slots["%0"])
-    found = list(RefusalSearch(trace).refusals_from((slots["%arg1"], 1), step))
-    assert [(one.reason, one.slot_dim) for one in found] == [(Reason.LOST, (slots["%0"], 1))]
+    actual = list(RefusalSearch(trace).refusals_from((slots["%arg1"], 1), step))
+    assert [(item.reason, item.slot_dim) for item in actual] == [(Reason.LOST, (slots["%0"], 1))]
 
 
 def test_an_axis_stops_at_the_nearest_tensor() -> None:
@@ -53,9 +53,9 @@ def test_an_axis_stops_at_the_nearest_tensor() -> None:
 def test_of_two_candidates_the_loser_has_no_rival_but_the_winner() -> None:
     """Had the winner not wanted the axis, the loser would have got it."""
     trace = product()
-    (lost,) = [one for one in trace.refusals() if one.reason is Reason.LOST]
+    (lost,) = [item for item in trace.refusals() if item.reason is Reason.LOST]
     visit = trace.deciding_visit(lost)
-    (refusal,) = [one for one in trace.visits.refusals(visit) if one.reason is Reason.LOST]
+    (refusal,) = [item for item in trace.visits.refusals(visit) if item.reason is Reason.LOST]
     assert list(find_rivals(trace, visit, refusal)) == []
 
 
@@ -68,8 +68,8 @@ def test_an_axis_on_the_other_side_of_an_op_without_a_rule() -> None:
         }}"""
     )
     slots = trace.labels.slots
-    (one,) = UnreachableSources(trace).behind_ops_without_rule((slots["%0"], 0), AxisRef("a"))
-    assert (one.reason, one.source, one.detail) == (Reason.NO_RULE, (slots["%arg0"], 0), "toy.mystery %0")
+    (single,) = UnreachableSources(trace).behind_ops_without_rule((slots["%0"], 0), AxisRef("a"))
+    assert (single.reason, single.source, single.detail) == (Reason.NO_RULE, (slots["%arg0"], 0), "toy.mystery %0")
 
 
 def test_an_axis_along_a_factor_that_the_tensor_has_not() -> None:
@@ -83,6 +83,6 @@ def test_an_axis_along_a_factor_that_the_tensor_has_not() -> None:
         }}"""
     )
     slots = trace.labels.slots
-    found = list(UnreachableSources(trace).along_other_factors((slots["%0"], 0), AxisRef("a")))
-    assert {one.reason for one in found} == {Reason.NO_DIMENSION}
-    assert (slots["%arg0"], 1) in {one.source for one in found}
+    actual = list(UnreachableSources(trace).along_other_factors((slots["%0"], 0), AxisRef("a")))
+    assert {item.reason for item in actual} == {Reason.NO_DIMENSION}
+    assert (slots["%arg0"], 1) in {item.source for item in actual}

@@ -18,7 +18,7 @@ from tests.unit.explain.programs import priorities, product, trace_of
 def test_a_refusal_names_candidate_and_obstacle_by_slots() -> None:
     """The columns of the second operand lost to the rows of the first one."""
     trace, slots = product(), product().labels.slots
-    (lost,) = [one for one in trace.refusals() if one.reason is Reason.LOST]
+    (lost,) = [item for item in trace.refusals() if item.reason is Reason.LOST]
     assert lost.slot_dim == (slots["%0"], 1)
     assert lost.source == (slots["%arg1"], 1)
     assert lost.obstacle == (slots["%0"], 0)
@@ -38,7 +38,7 @@ def test_a_step_takes_part_at_each_of_its_tensors() -> None:
     """With the position there: operands, then results."""
     trace, slots = product(), product().labels.slots
     step = trace.labels.maker(slots["%0"])
-    places = {slot: [position for one, position in trace.steps_at[slot] if one == step] for slot in slots.values()}
+    places = {slot: [position for item, position in trace.steps_at[slot] if item == step] for slot in slots.values()}
     assert [places[slots[name]] for name in ("%arg0", "%arg1", "%0")] == [[0], [1], [2]]
 
 
@@ -53,9 +53,9 @@ def test_the_trace_lists_updates_and_refusals(result: Result) -> None:
     trace = result.trace
     assert trace is not None
     assert [update.op.name for update in trace.updates][:2] == ["stablehlo.dot_general", "stablehlo.negate"]
-    lost = [one for one in trace.refusals() if one.reason is Reason.LOST]
+    lost = [item for item in trace.refusals() if item.reason is Reason.LOST]
     labels = trace.labels
-    assert [(labels.of_step[one.step].name, one.slot_dim[1], str(one.axis), one.place.level) for one in lost] == [
+    assert [(labels.of_step[item.step].name, item.slot_dim[1], str(item.axis), item.place.level) for item in lost] == [
         ("stablehlo.dot_general", 1, '"a"', 2)
     ]
     assert labels.value(lost[0].slot_dim[0]) == "%0"
@@ -98,7 +98,7 @@ def test_a_tensor_has_the_sharding_of_its_last_moment_before_a_time() -> None:
 def test_an_axis_of_a_later_priority_arrives_between_visits() -> None:
     """At an even time, with its own cause."""
     history, slots = priorities().history, priorities().labels.slots
-    (moment,) = [one for one in history.moments[slots["%arg1"]] if one.cause is Cause.PRIORITY]
+    (moment,) = [item for item in history.moments[slots["%arg1"]] if item.cause is Cause.PRIORITY]
     assert moment.time % 2 == 0
     before, after = history.sharding(history.before(slots["%arg1"], moment.time)), history.sharding(moment)
     assert before is not None
@@ -119,7 +119,7 @@ def test_the_combiners_of_reductions_are_recorded() -> None:
     """By step and factor; only for steps that reduce."""
     trace = trace_of(REDUCE)
     step = trace.labels.maker(trace.labels.slots["%0"])
-    assert {one: set(words.values()) for one, words in trace.reductions.items()} == {step: {"max"}}
+    assert {item: set(words.values()) for item, words in trace.reductions.items()} == {step: {"max"}}
 
 
 def test_the_ops_that_nobody_uses_are_known_to_be_gone() -> None:

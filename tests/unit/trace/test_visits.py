@@ -19,18 +19,18 @@ def test_a_visit_is_explained_once_for_equal_inputs() -> None:
     trace = product()
     visit = trace.log.visits[-1]
     assert trace.visits.explain(visit) is trace.visits.explain(visit._replace(place=visit.place))
-    assert trace.visits.last(visit.step) == [one for one in trace.log.visits if one.step == visit.step][-1]
+    assert trace.visits.last(visit.step) == [item for item in trace.log.visits if item.step == visit.step][-1]
     assert trace.visits.last(10**6) is None
 
 
 def test_other_shardings_than_those_seen_are_explained_too() -> None:
     """Without the winner, the axis that lost is accepted."""
     trace = product()
-    number = next(one.visit for one in trace.refusals() if one.reason is Reason.LOST)
+    number = next(item.visit for item in trace.refusals() if item.reason is Reason.LOST)
     visit = trace.log.visits[number]
-    values = [trace.problem.table.values[one] for one in visit.seen]
+    values = [trace.problem.table.values[item] for item in visit.seen]
     explanation = trace.visits.explain_with(visit, [None, *values[1:]])
-    assert [(one.source, one.target, str(one.axis)) for one in explanation.accepted] == [(1, 2, '"a"')]
+    assert [(item.source, item.target, str(item.axis)) for item in explanation.accepted] == [(1, 2, '"a"')]
 
 
 def test_a_dimension_of_a_later_priority_is_refused_for_that() -> None:
@@ -42,9 +42,13 @@ def test_a_dimension_of_a_later_priority_is_refused_for_that() -> None:
           return %0 : tensor<8x8xf32>
         }}"""
     )
-    numbers = [number for number, one in enumerate(trace.log.visits) if trace.log.places[one.place].user_priority == 0]
-    found = [one for number in numbers for one in trace.visits.refusals(trace.log.visits[number]) if one.target == 0]
-    details = {one.detail for one in found if one.reason is Reason.PRIORITY}
+    numbers = [
+        number for number, item in enumerate(trace.log.visits) if trace.log.places[item.place].user_priority == 0
+    ]
+    actual = [
+        item for number in numbers for item in trace.visits.refusals(trace.log.visits[number]) if item.target == 0
+    ]
+    details = {item.detail for item in actual if item.reason is Reason.PRIORITY}
     assert details == {"closed until a later user priority", "replicated until a later user priority"}
 
 
@@ -77,7 +81,7 @@ func.func @main(%x: {T}, %y: {T} {{sdy.sharding = #sdy.sharding<@mesh, [{{"a"}},
 def codes(result: sdy.Result, value: str, dim: int, axis: str) -> list[str]:
     """Return the codes of the reasons why an axis is not on a dimension."""
     (dimension,) = result.explain(value, dim, names="input").dimensions
-    (missing,) = [one for one in dimension.missing if one.axis == axis]
+    (missing,) = [item for item in dimension.missing if item.axis == axis]
     return [reason.code for reason in missing.reasons]
 
 
@@ -89,7 +93,7 @@ def test_a_call_that_is_not_looked_at_again() -> None:
     assert (place.value, place.dimension, place.axis, place.source) == ("@f:%arg0", 0, '"a"', "%0")
     assert str(place) == '@f:%arg0 dim 0 <- %0 dim 0 "a": through func.call edge @f:%arg0 at -:4:8, factor i'
     refused = result.explain_op("@f:%arg0", names="input").refused
-    assert [one.code for one in refused] == ["not-revisited"]
+    assert [item.code for item in refused] == ["not-revisited"]
 
 
 @pytest.mark.parametrize("options", [{"schedule": "settled"}, {"op_priorities": [["*.tanh"]], "schedule": "settled"}])
@@ -145,10 +149,10 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}
 """
     result = sdy.propagate(text, trace=True)
     (dimension,) = result.explain("%0", 0, names="input").dimensions
-    (reason,) = [one for one in dimension.missing[0].reasons if one.code == "lost"]
+    (reason,) = [item for item in dimension.missing[0].reasons if item.code == "lost"]
     assert reason.obstacle.dimension == 2
-    assert [(one.value, one.dimension) for one in reason.rivals] == [("%arg1", 0)]
+    assert [(item.value, item.dimension) for item in reason.rivals] == [("%arg1", 0)]
     assert "; without that, %arg1 dim 0 would have brought it there" in reason.text
     (dimension,) = result.explain("%0", 1, names="input").dimensions
-    (reason,) = [one for one in dimension.missing[0].reasons if one.code == "lost"]
+    (reason,) = [item for item in dimension.missing[0].reasons if item.code == "lost"]
     assert reason.rivals == ()

@@ -61,17 +61,17 @@ def test_malformed_pipelines_are_errors(text, message):
 
 def test_the_files_name_the_passes_that_their_classes_name():
     """Reading the files finds what importing all of them finds, but for the passes that no text names."""
-    found = {}
+    collected = {}
     rooms = [(room.__path__, f"{room.__name__}.") for room in (shardy_py.transforms, shardy_py.local, shardy_py.mpmd)]
     for info in [info for path, prefix in rooms for info in pkgutil.walk_packages(path, prefix)]:
         for class_ in vars(import_module(info.name)).values():
             if inspect.isclass(class_) and class_.__module__ == info.name and has(class_):
                 name = getattr(class_, "name", None)
                 if isinstance(name, str) and class_ not in (PropagatePass, InsertPartitionerReshardsPass):
-                    assert name not in found
-                    found[name] = f"{info.name}:{class_.__name__}"
-    assert found == bundled_passes()
-    assert len(found) > 40
+                    assert name not in collected
+                    collected[name] = f"{info.name}:{class_.__name__}"
+    assert collected == bundled_passes()
+    assert len(collected) > 40
 
 
 @pytest.mark.parametrize("name", bundled_passes())

@@ -138,13 +138,13 @@ def run_opt(given):
 
 def test_passes_run_in_the_same_places_whoever_runs_the_pipeline() -> None:
     """`propagate`, a session and ``shardy-opt`` show each the same program, once."""
-    found: dict = {}
+    collected: dict = {}
     for runner in (run_propagate, run_session, run_opt):
-        found[runner] = []
-        runner(plugin(*(spy(place, name, found[runner]) for place, name in places())))
-    assert sorted(item[:2] for item in found[run_propagate]) == sorted(places())
-    assert found[run_session] == found[run_propagate]
-    assert found[run_opt] == found[run_propagate]
+        collected[runner] = []
+        runner(plugin(*(spy(place, name, collected[runner]) for place, name in places())))
+    assert sorted(item[:2] for item in collected[run_propagate]) == sorted(places())
+    assert collected[run_session] == collected[run_propagate]
+    assert collected[run_opt] == collected[run_propagate]
 
 
 @pytest.mark.parametrize("place", ["runs_before", "runs_after"])
@@ -154,9 +154,9 @@ def test_a_pass_stands_before_the_first_or_after_the_last_of_a_name(place: str) 
     names = [item.name for item in with_plugin_passes(PropagationPipeline().passes, registry)]
     dead = [index for index, name in enumerate(names) if name == "symbol-dce"]
     assert len(dead) > 1
-    own = f"toy-{place}-symbol-dce"
-    assert names.count(own) == 1
-    assert names.index(own) == (dead[0] - 1 if place == "runs_before" else dead[-1] + 1)
+    pass_name = f"toy-{place}-symbol-dce"
+    assert names.count(pass_name) == 1
+    assert names.index(pass_name) == (dead[0] - 1 if place == "runs_before" else dead[-1] + 1)
 
 
 def test_a_pass_with_two_places_is_an_error() -> None:

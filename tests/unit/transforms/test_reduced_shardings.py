@@ -13,9 +13,9 @@ from shardy_py.transforms.reduced_shardings import CODE
 
 
 def _module(size: int, dims: str, rest: str = "") -> str:
-    given = f"{{sdy.sharding = #sdy.sharding<@mesh, [{dims}]>}}"
+    attribute = f"{{sdy.sharding = #sdy.sharding<@mesh, [{dims}]>}}"
     return f"""sdy.mesh @mesh = <["one"=1, "x"=4, "y"=6]>
-func.func @main(%arg0: tensor<{size}xf32> {given}, %arg1: tensor<24xf32>) -> (tensor<{size}xf32>{rest}) {{
+func.func @main(%arg0: tensor<{size}xf32> {attribute}, %arg1: tensor<24xf32>) -> (tensor<{size}xf32>{rest}) {{
   %0 = stablehlo.negate %arg0 : tensor<{size}xf32>
   return %0 : tensor<{size}xf32>
 }}
@@ -49,19 +49,19 @@ def test_the_warning_says_what_becomes_of_a_sharding(size: int, dims: str) -> No
     result = sdy.propagate(text)
     final = result.sharding("arg0")
     assert final is not None
-    given = [
+    operands = [
         str(axis) for axis in sdy.propagate(text, keep_uneven_shardings=True).sharding("arg0").dim_shardings[0].axes
     ]
     left = [str(axis) for axis in final.dim_shardings[0].axes]
-    found = _reduced(result)
-    assert bool(found) == (given != left)
-    assert result.summary.shardings_reduced == len(found)
-    for warning in found:
+    actual = _reduced(result)
+    assert bool(actual) == (operands != left)
+    assert result.summary.shardings_reduced == len(actual)
+    for warning in actual:
         assert "argument arg0 of type" in warning.message
         (becomes,) = re.findall(r"becomes \[{(.*?)(?:, )?\??}", warning.message)
         assert becomes == ", ".join(left)
         assert "keep_uneven_shardings=True" in warning.hint
-    assert _reduced(sdy.Session.open(text)) == found
+    assert _reduced(sdy.Session.open(text)) == actual
 
 
 def test_all_that_a_user_gives_is_looked_at() -> None:
@@ -86,8 +86,8 @@ def test_all_that_a_user_gives_is_looked_at() -> None:
     }
     """
     shardings = {"in_shardings": {0: ("x", None)}, "out_shardings": {0: ("x", None)}}
-    found = _reduced(sdy.propagate(text, **shardings))
-    subjects = [re.findall(r"given for (.*?) of type", item.message)[0] for item in found]
+    actual = _reduced(sdy.propagate(text, **shardings))
+    subjects = [re.findall(r"given for (.*?) of type", item.message)[0] for item in actual]
     assert sorted(subjects) == [
         "argument arg0",
         "argument arg0 of @f",
@@ -96,9 +96,9 @@ def test_all_that_a_user_gives_is_looked_at() -> None:
         "result 0",
         "result result0 (['loss'])",
     ]
-    assert all(item.location for item in found)
+    assert all(item.location for item in actual)
     inlined = _reduced(sdy.propagate(text, inline_calls=True, **shardings))
-    assert len(inlined) == len(found) - 2
+    assert len(inlined) == len(actual) - 2
     assert _reduced(sdy.propagate(text, keep_uneven_shardings=True, **shardings)) == []
 
 
@@ -129,5 +129,5 @@ def test_an_uneven_program_runs_on_padded_shards() -> None:
     result = sdy.propagate(text, keep_uneven_shardings=True, local=True)
     assert result.local().arguments[0].shard_shape == (3,)
     values = numpy.arange(10, dtype="float32")
-    (found,) = result.local().run(values, numpy.zeros(24, "float32"))
-    numpy.testing.assert_array_equal(found, -values)
+    (actual,) = result.local().run(values, numpy.zeros(24, "float32"))
+    numpy.testing.assert_array_equal(actual, -values)

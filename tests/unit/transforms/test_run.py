@@ -42,8 +42,8 @@ def test_passes_run_in_order_and_are_observed_after_each():
     """The observer gets the name of each pass and the program as the pass left it."""
     seen = []
     passes = (NotePass("first", seen), NotePass("second", seen))
-    given = program()
-    run(given, passes, PassContext(Registry.of([])), lambda name, now: seen.append((name, now is given)))
+    module = program()
+    run(module, passes, PassContext(Registry.of([])), lambda name, now: seen.append((name, now is module)))
     assert seen == ["first", ("note", True), "second", ("note", True)]
 
 
@@ -73,9 +73,9 @@ def test_passes_run_over_other_subjects_with_a_context_of_theirs():
 
 def test_a_pipeline_runs_by_its_passes():
     """The passes of a pipeline do to a program what the pipeline says."""
-    given = program()
-    run(given, ImportPipeline().passes, PassContext(Registry.from_entry_points(blocked=["stablehlo"])))
-    assert list(given.functions) == ["main"]
+    module = program()
+    run(module, ImportPipeline().passes, PassContext(Registry.from_entry_points(blocked=["stablehlo"])))
+    assert list(module.functions) == ["main"]
 
 
 def test_a_context_without_a_function_for_snapshots_gets_one(tmp_path):

@@ -69,41 +69,41 @@ def _price(text: str) -> tuple[float | None, float | None]:
 
 def test_the_output_of_an_embedding_is_constrained_where_two_wishes_meet():
     """The tokens keep the batch on ``data``, which the table would take along its own dimension."""
-    found = advise(EMBEDDING, machine="cpu-8")
-    first = found.constraints[0].constraint
+    advice = advise(EMBEDDING, machine="cpu-8")
+    first = advice.constraints[0].constraint
     assert first.place.names == ("%0",)
     assert first.jax == 'x = jax.lax.with_sharding_constraint(x, P("data", None))'
     assert first.mlir == ('sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : tensor<4096x256xf32>',)
-    assert found.after.seconds < found.before.seconds
+    assert advice.after.seconds < advice.before.seconds
 
 
 @pytest.mark.parametrize("text", [EMBEDDING, MLP, LAYER], ids=["embedding", "mlp", "layer"])
 def test_the_program_with_the_constraints_costs_what_the_advice_says(text):
     """Written into the module and read again, the constraints lead to the figures of the whole set."""
-    found = advise(text, machine="cpu-8", minimise="bytes")
-    assert _price(text) == (found.before.seconds, found.before.bytes)
-    written = write_advised(ProgramInput(text), found.shardings)
-    assert found.constraints
-    assert _price(written) == (found.after.seconds, found.after.bytes)
+    advice = advise(text, machine="cpu-8", minimise="bytes")
+    assert _price(text) == (advice.before.seconds, advice.before.bytes)
+    written = write_advised(ProgramInput(text), advice.shardings)
+    assert advice.constraints
+    assert _price(written) == (advice.after.seconds, advice.after.bytes)
 
 
 def test_every_constraint_of_a_set_saves_something_on_top_of_those_before():
     """The figures of a set become better from one constraint to the next."""
-    found = advise(MLP, minimise="bytes")
-    figures = [found.before, *(one.together for one in found.constraints)]
+    advice = advise(MLP, minimise="bytes")
+    figures = [advice.before, *(item.together for item in advice.constraints)]
     assert all(after.bytes < before.bytes for before, after in pairwise(figures))
 
 
 def test_a_program_without_disagreement_gets_no_advice():
     """Where all tensors of all ops agree, there is nothing to constrain."""
-    found = advise(AGREEING)
-    assert (found.constraints, found.others, found.after) == ((), (), found.before)
+    advice = advise(AGREEING)
+    assert (advice.constraints, advice.others, advice.after) == ((), (), advice.before)
 
 
 def test_a_line_that_makes_several_tensors_is_constrained_for_all_of_them():
     """The line of a layer is one place: its constraint has the tensors of all layers."""
-    found = advise(TWO_LAYERS, minimise="bytes")
-    places = [one.constraint.place for one in (*found.constraints, *found.others)]
+    advice = advise(TWO_LAYERS, minimise="bytes")
+    places = [item.constraint.place for item in (*advice.constraints, *advice.others)]
     assert ("%0", "%2") in [place.names for place in places]
 
 
@@ -119,9 +119,9 @@ def test_what_does_not_fit_becomes_smaller_first():
 def test_trials_bound_the_search():
     """No more outcomes are priced than allowed."""
     seen: list[tuple[int, int]] = []
-    found = advise(MLP, trials=5, progress=lambda done, total: seen.append((done, total)))
-    assert found.tried <= 5
-    assert seen[-1] == (found.tried, 5)
+    advice = advise(MLP, trials=5, progress=lambda done, total: seen.append((done, total)))
+    assert advice.tried <= 5
+    assert seen[-1] == (advice.tried, 5)
 
 
 def test_a_result_gives_the_advice_of_its_run():
@@ -162,13 +162,13 @@ def test_advice_is_for_the_program_as_the_session_changes_it():
 
 def test_advice_has_a_short_text() -> None:
     """It says what each constraint leads to, as a line of JAX; figures without a machine have no time."""
-    found = advise(EMBEDDING)
-    lines = str(found).splitlines()
+    advice = advise(EMBEDDING)
+    lines = str(advice).splitlines()
     assert lines[0] == "Advice for fewer bytes sent on one of 8 devices"
-    assert lines[1] == f"as it is: {found.before}"
-    assert f"    {found.constraints[0].constraint.jax}" in lines
-    assert f"    with it: {found.constraints[0].together}" in lines
-    assert " of time" not in str(found)
+    assert lines[1] == f"as it is: {advice.before}"
+    assert f"    {advice.constraints[0].constraint.jax}" in lines
+    assert f"    with it: {advice.constraints[0].together}" in lines
+    assert " of time" not in str(advice)
     assert " of time, " in str(advise(EMBEDDING, machine="h100-8").before)
     assert str(advise(AGREEING)).splitlines()[-1].startswith("no constraint saves enough; ")
 

@@ -32,47 +32,47 @@ def advice():
 
 
 def _layout(advice, **roles):
-    return next(one for one in advice.layouts if one.roles == roles)
+    return next(item for item in advice.layouts if item.roles == roles)
 
 
 def test_the_batch_is_what_divides_the_work(advice):
     """Data parallelism splits the first dimension of the argument that all ops depend on, and no parameter."""
-    found = _layout(advice, data="data", model="data")
-    assert found.name == "data parallel over data and model"
-    assert list(found.specs.values()) == ['P(("data", "model"), None)', "P(None, None)", "P(None, None)"]
+    actual = _layout(advice, data="data", model="data")
+    assert actual.name == "data parallel over data and model"
+    assert list(actual.specs.values()) == ['P(("data", "model"), None)', "P(None, None)", "P(None, None)"]
 
 
 def test_tensor_parallelism_is_that_of_megatron(advice):
     """The first weights are split by columns, the second ones by rows, so that only the last product is reduced."""
-    found = _layout(advice, data="data", model="tensor")
-    assert list(found.specs.values()) == ['P("data", None)', 'P(None, "model")', 'P("model", None)']
+    actual = _layout(advice, data="data", model="tensor")
+    assert list(actual.specs.values()) == ['P("data", None)', 'P(None, "model")', 'P("model", None)']
 
 
 def test_fully_sharded_parameters_have_every_axis(advice):
     """Each parameter is split over all axes that are fully sharded, as is the batch."""
-    found = _layout(advice, data="fsdp", model="fsdp")
-    assert all("data" in spec and "model" in spec for spec in found.specs.values())
+    actual = _layout(advice, data="fsdp", model="fsdp")
+    assert all("data" in spec and "model" in spec for spec in actual.specs.values())
 
 
 def test_layouts_cost_what_they_say(advice):
     """Given as shardings of the arguments, a layout leads to its figures."""
-    for one in advice.layouts:
-        session = Session.open(NETWORK, MESH, in_shardings=list(one.shardings.values()))
+    for item in advice.layouts:
+        session = Session.open(NETWORK, MESH, in_shardings=list(item.shardings.values()))
         cost = session.evaluate(machine="cpu-8", partitioner="xla").cost
-        assert cost.communication_bytes.value == one.figures.bytes
+        assert cost.communication_bytes.value == item.figures.bytes
 
 
 def test_layouts_are_sorted_by_the_goal(advice):
     """The best layout comes first."""
-    seconds = [one.figures.seconds for one in advice.layouts]
+    seconds = [item.figures.seconds for item in advice.layouts]
     assert seconds == sorted(seconds)
     assert advice.best is advice.layouts[0]
 
 
 def test_the_shardings_of_the_program_are_a_layout_too():
     """What the user gave is listed beside what was found."""
-    found = advise_inputs(NETWORK, MESH, in_shardings={0: ("data", None)}, trials=5)
-    assert "as it is" in [one.name for one in found.layouts]
+    actual = advise_inputs(NETWORK, MESH, in_shardings={0: ("data", None)}, trials=5)
+    assert "as it is" in [item.name for item in actual.layouts]
 
 
 def test_a_program_without_a_mesh_is_refused():
@@ -93,8 +93,8 @@ def _stack(kinds) -> str:
 def test_the_parameters_of_a_layer_are_groups_of_their_own(types):
     """The number in ``w1`` is a part of the name; the index of the layer is not."""
     kinds = [f"tensor<{size}xf32>" for size in (*types, *types)]
-    found = advise_inputs(_stack(kinds), MESH, trials=3)
-    assert list(found.best.shardings) == ["w[*]['w1']", "w[*]['w2']"]
+    actual = advise_inputs(_stack(kinds), MESH, trials=3)
+    assert list(actual.best.shardings) == ["w[*]['w1']", "w[*]['w2']"]
 
 
 def test_a_budget_out_of_reach_is_told(advice):

@@ -16,16 +16,16 @@ def _wishes(text: str) -> set[tuple[str, int, str]]:
     solution = session.solve()
     problem = session.problem
     return {
-        (problem.step_ops[one.step].name, problem.step_slots[one.step].index(one.slot), str(one.sharding))
-        for one in conflicting_shardings(problem, solution)
+        (problem.step_ops[item.step].name, problem.step_slots[item.step].index(item.slot), str(item.sharding))
+        for item in conflicting_shardings(problem, solution)
     }
 
 
 def test_an_operand_wishes_its_axes_for_the_result():
     """The product is split by columns, as the sum is; the first operand would have it split by rows."""
-    found = _wishes(LAYER)
-    assert ("stablehlo.dot_general", 2, '<@mesh, [{"a"}, {}]>') in found
-    assert ("stablehlo.dot_general", 2, "<@mesh, [{}, {}]>") in found
+    actual = _wishes(LAYER)
+    assert ("stablehlo.dot_general", 2, '<@mesh, [{"a"}, {}]>') in actual
+    assert ("stablehlo.dot_general", 2, "<@mesh, [{}, {}]>") in actual
 
 
 def test_tensors_that_agree_wish_nothing():

@@ -421,9 +421,9 @@ func.func @main(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   return %0 : tensor<8x4xf32>
 }
 """)
-    (found,) = [item for item in cost.transfers if item.kind == "all_reduce"]
-    assert (found.devices, found.bytes) == (4, 24)
-    assert found.seconds == pytest.approx(24 / 20)
+    (actual,) = [item for item in cost.transfers if item.kind == "all_reduce"]
+    assert (actual.devices, actual.bytes) == (4, 24)
+    assert actual.seconds == pytest.approx(24 / 20)
     # What it sends is read and written meanwhile.
     assert [item.seconds for item in cost.ops if item.name == "stablehlo.all_reduce"] == [0]
 
@@ -466,8 +466,8 @@ func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"},
   return %0 : tensor<8x4xf32>
 }
 """)
-    (found,) = cost.transfers
-    assert (found.kind, found.devices, found.bytes) == ("reshard", 8, 128)
+    (actual,) = cost.transfers
+    assert (actual.kind, actual.devices, actual.bytes) == ("reshard", 8, 128)
 
 
 def test_a_cost_has_a_short_text():

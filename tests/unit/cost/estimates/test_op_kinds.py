@@ -42,7 +42,7 @@ def test_traits_that_depend_on_the_op_make_kinds_of_their_own():
 def test_only_what_a_dialect_writes_is_asked_for():
     """Defaults of the protocol need no call."""
     kinds = _kinds()
-    window, add, own = kinds.of(_op("toy.window")), kinds.of(_op("toy.add")), kinds.of(_op("sdy.all_gather"))
+    window, add, gather = kinds.of(_op("toy.window")), kinds.of(_op("toy.add")), kinds.of(_op("sdy.all_gather"))
     assert (
         window.implements("get_windows"),
         window.implements("get_collective"),
@@ -50,4 +50,4 @@ def test_only_what_a_dialect_writes_is_asked_for():
         window.may_communicate,
     ) == (True, False, False, True)
     assert (add.implements("get_windows"), add.may_communicate) == (False, False)
-    assert (own.may_communicate, own.is_shardy, own.is_collective) == (True, True, True)
+    assert (gather.may_communicate, gather.is_shardy, gather.is_collective) == (True, True, True)

@@ -37,9 +37,9 @@ def test_what_reads_arguments_alone_runs_at_the_start_where_the_backend_runs_bre
 
 def test_operands_and_results_of_all_reduces_that_become_one_are_in_memory_together():
     """Three sums at once: three operands and three results; one after the other, one operand less each time."""
-    made = "".join(_dot(f"%{name}", "%x", f"%{other}") for name, other in zip("abc", "xab", strict=True))
+    body = "".join(_dot(f"%{name}", "%x", f"%{other}") for name, other in zip("abc", "xab", strict=True))
     reduced = "".join(_sum(f"%r{name}", f"%{name}") for name in "abc")
-    lines = made + reduced + _dot("%p", "%ra", "%rb") + _dot("%q", "%p", "%rc") + "return %q : TYPE"
+    lines = body + reduced + _dot("%p", "%ra", "%rb") + _dot("%q", "%p", "%rc") + "return %q : TYPE"
     assert _cost(lines, "xla-cpu").peak_bytes.value == SIZE * (1 + 6)
     assert _cost(lines, "none").peak_bytes.value == SIZE * (1 + 4)
 

@@ -284,8 +284,8 @@ func.func @main(%c: tensor<2x128x4x8xf32> {tf.aliasing_output = 0 : i32}, %q: te
     : (tensor<2x4x16x8xf32>, tensor<2x128x4x8xf32>) -> tensor<2x4x16x128xf32>
   return %0, %1 : tensor<2x128x4x8xf32>, tensor<2x4x16x128xf32>
 }""")
-    cache, query, made, key = (4 * size for size in (2 * 128 * 4 * 8, 2 * 4 * 16 * 8, 2 * 4 * 16 * 128, 2 * 4 * 8))
-    assert cost.memory_traffic_bytes.value == pytest.approx(3 * cache + query + made + 2 * key, abs=32)
+    cache, query, scores, key = (4 * size for size in (2 * 128 * 4 * 8, 2 * 4 * 16 * 8, 2 * 4 * 16 * 128, 2 * 4 * 8))
+    assert cost.memory_traffic_bytes.value == pytest.approx(3 * cache + query + scores + 2 * key, abs=32)
 
 
 _PRODUCT = """

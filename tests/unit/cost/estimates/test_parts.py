@@ -72,8 +72,8 @@ def test_other_extremes_are_found_alone(other):
 
 def test_a_maximum_over_devices_is_found_alone():
     """Where rows are divided, parts are reduced before all devices take the largest ones."""
-    given = ' {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}'
-    cost = _cost(given=given)
+    sharding = ' {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}'
+    cost = _cost(given=sharding)
     assert "all_reduce" in [item.kind for item in cost.transfers]
     assert next(item.flops for item in cost.ops if item.name == "stablehlo.reduce") == 64 * 31 + 64 * 32
 

@@ -337,8 +337,8 @@ func.func @main(%x: tensor<{m}x{k}xf32> {{sdy.sharding = #sdy.sharding<@mesh, {d
 )
 def test_products_move_what_xla_moves_for_them(axes, sizes, moved):
     """Kinds and bytes are those that XLA's own partitioner has for these shardings."""
-    found = {item.kind: item.bytes for item in _cost(_product(*axes, sizes), "xla-cpu").transfers if item.bytes}
-    assert found == moved
+    actual = {item.kind: item.bytes for item in _cost(_product(*axes, sizes), "xla-cpu").transfers if item.bytes}
+    assert actual == moved
 
 
 BARRIER = """

@@ -24,13 +24,13 @@ def _cost(text):
     return Session.open(text).evaluate(profile="xla-cpu", partitioner="xla").cost
 
 
-def _shared(made, use=USE, returned="%p"):
+def _shared(producer, use=USE, returned="%p"):
     """Return the cost of a program that stores the made value %y, and has a kernel of hyperbolic tangents of it."""
-    return _cost(f"{HEAD}  {made}\n  {use}\n  %t = stablehlo.tanh %y : {T}\n  return {returned}, %t : {T}, {T}\n}}")
+    return _cost(f"{HEAD}  {producer}\n  {use}\n  %t = stablehlo.tanh %y : {T}\n  return {returned}, %t : {T}, {T}\n}}")
 
 
 @pytest.mark.parametrize(
-    ("made", "flops", "bytes_accessed"),
+    ("producer", "flops", "bytes_accessed"),
     [
         (f"%y = stablehlo.multiply %x, %two : {T}", 532480, 114704),
         (f"%y = stablehlo.add %x, %row : {T}", 532480, 115216),
@@ -41,9 +41,11 @@ def _shared(made, use=USE, returned="%p"):
         (f"%y = stablehlo.exponential %x : {T}", 524288, 114704),
     ],
 )
-def test_what_is_stored_for_one_user_is_computed_again_by_another_where_it_reads_little(made, flops, bytes_accessed):
+def test_what_is_stored_for_one_user_is_computed_again_by_another_where_it_reads_little(
+    producer, flops, bytes_accessed
+):
     """A product needs its operand in memory; a kernel computes it again from one tensor, not from two."""
-    cost = _shared(made)
+    cost = _shared(producer)
     assert cost.flops.value == flops
     assert cost.memory_traffic_bytes.value == pytest.approx(bytes_accessed, abs=20)
 
@@ -105,12 +107,12 @@ def test_rotations_are_stored_where_kernels_would_read_them_at_several_places(st
 
 def _joined(count, columns, dim):
     one, rows = f"tensor<8x{columns}xf32>", 8 * count if dim == 0 else 8
-    whole = f"tensor<{rows}x{columns if dim == 0 else columns * count}xf32>"
+    wide_type = f"tensor<{rows}x{columns if dim == 0 else columns * count}xf32>"
     negated = "\n".join(f"%n{i} = stablehlo.negate %x{i} : {one}" for i in range(count))
     names, types = ", ".join(f"%n{i}" for i in range(count)), ", ".join([one] * count)
-    given = ", ".join(f"%x{i}: {one}" for i in range(count))
-    joined = f"%y = stablehlo.concatenate {names}, dim = {dim} : ({types}) -> {whole}"
-    return _cost(f"func.func @main({given}) -> {whole} {{\n{negated}\n{joined}\nreturn %y : {whole}\n}}")
+    arguments = ", ".join(f"%x{i}: {one}" for i in range(count))
+    joined = f"%y = stablehlo.concatenate {names}, dim = {dim} : ({types}) -> {wide_type}"
+    return _cost(f"func.func @main({arguments}) -> {wide_type} {{\n{negated}\n{joined}\nreturn %y : {wide_type}\n}}")
 
 
 @pytest.mark.parametrize(("count", "columns", "dim"), [(8, 16, 0), (2, 63, 1), (2, 128, 0)])

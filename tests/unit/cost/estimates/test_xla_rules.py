@@ -159,13 +159,13 @@ def test_a_cheap_op_is_computed_in_each_kernel_where_nothing_stored_stands_betwe
 
 
 @pytest.mark.parametrize(
-    ("given", "copies"),
+    ("argument_and_result", "copies"),
     [("", 2), ("{tf.aliasing_output = 0 : i32}", 1)],
 )
-def test_an_argument_that_is_a_result_is_copied_unless_it_is_donated(given, copies):
+def test_an_argument_that_is_a_result_is_copied_unless_it_is_donated(argument_and_result, copies):
     """The same 256 bytes are read and written for each of two results, or for the second one only."""
     cost = _cost(f"""
-func.func @main(%x: tensor<8x8xf32> {given}) -> (tensor<8x8xf32>, tensor<8x8xf32>) {{
+func.func @main(%x: tensor<8x8xf32> {argument_and_result}) -> (tensor<8x8xf32>, tensor<8x8xf32>) {{
   return %x, %x : tensor<8x8xf32>, tensor<8x8xf32>
 }}""")
     assert cost.memory_traffic_bytes.value == copies * 2 * 256
@@ -219,10 +219,10 @@ func.func @main(%t: tensor<8192x64xf32> {_on("x", "")}, %i: tensor<4096x1xi32> {
 )
 def test_tensors_joined_along_a_sharded_dimension_are_split_along_another_one(shape, axes, sent):
     """The first dimension that the axes divide gets them: parts go there and back; else the tensors are gathered."""
-    given, joined = (f"tensor<{shape[0]}x{shape[1]}x{size}xf32>" for size in (shape[2], 2 * shape[2]))
+    part_type, joined = (f"tensor<{shape[0]}x{shape[1]}x{size}xf32>" for size in (shape[2], 2 * shape[2]))
     cost = _cost(f"""
-func.func @main(%x: {given} {_on(*axes)}, %y: {given} {_on(*axes)}) -> ({joined} {_on(*axes)}) {{
-  %0 = stablehlo.concatenate %x, %y, dim = 2 : ({given}, {given}) -> {joined}
+func.func @main(%x: {part_type} {_on(*axes)}, %y: {part_type} {_on(*axes)}) -> ({joined} {_on(*axes)}) {{
+  %0 = stablehlo.concatenate %x, %y, dim = 2 : ({part_type}, {part_type}) -> {joined}
   return %0 : {joined}
 }}""")
     assert _sent(cost) == sent

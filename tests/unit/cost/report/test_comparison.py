@@ -75,8 +75,8 @@ def test_equal_numbers_share_a_line() -> None:
 
 def test_the_first_schedule_is_always_shown() -> None:
     """However few lines are wanted, the one that the others are compared with is there."""
-    found = comparison(ROW, *(evolve(FAST, name=f"fast {i}", values_changed=i) for i in range(5)))
-    text = table(found, limit=2)
+    actual = comparison(ROW, *(evolve(FAST, name=f"fast {i}", values_changed=i) for i in range(5)))
+    text = table(actual, limit=2)
     assert "fast 0" in text
     assert "fast 1" not in text
     assert "slow *" in text
@@ -114,10 +114,10 @@ def test_pictures_are_what_their_suffix_says(with_times: bool) -> None:
     rows = [ROW, FAST, TWIN, *(evolve(FAST, name=f"n{i}", peak_bytes=i << 20) for i in range(30))]
     if not with_times:
         rows = [evolve(row, seconds=None, compute_seconds=None, communication_seconds=None) for row in rows]
-    found = make_comparison(rows, first="slow", sorted_by="time" if with_times else "bytes")
-    assert draw_comparison(found, plot_format("a.PNG")).startswith(b"\x89PNG")
-    picture = draw_comparison(found, "svg")
-    assert picture == draw_comparison(found, "svg")
+    actual = make_comparison(rows, first="slow", sorted_by="time" if with_times else "bytes")
+    assert draw_comparison(actual, plot_format("a.PNG")).startswith(b"\x89PNG")
+    picture = draw_comparison(actual, "svg")
+    assert picture == draw_comparison(actual, "svg")
     text = picture.decode()
     assert "</svg>" in text
     assert ">slow</text>" in text
@@ -129,8 +129,8 @@ def test_equal_results_share_a_bar_and_names_are_whole() -> None:
     pytest.importorskip("matplotlib")
     long = "schedules/" + "a long name of a schedule " * 3 + "end"
     same = [evolve(FAST, name=f"same {number}", schedule=str(number)) for number in range(4)]
-    found = make_comparison([ROW, *same, evolve(ROW, name=long, peak_bytes=1)], first="slow", sorted_by="time")
-    text = draw_comparison(found, "svg").decode()
+    actual = make_comparison([ROW, *same, evolve(ROW, name=long, peak_bytes=1)], first="slow", sorted_by="time")
+    text = draw_comparison(actual, "svg").decode()
     assert ">same 0 and 3 more</text>" in text
     assert "same 1" not in text
     words = re.sub(r"<[^>]*>", " ", text).split()
@@ -162,9 +162,9 @@ def test_labels_are_whole_and_do_not_touch(count: int, with_times: bool) -> None
     rows = [ROW, *named, TWIN, evolve(FAST, name="x" * 150, peak_bytes=1, communication_bytes=1e9)]
     if not with_times:
         rows = [evolve(row, seconds=None, compute_seconds=None, communication_seconds=None) for row in rows]
-    found = make_comparison(rows, first="slow", sorted_by="time" if with_times else "bytes")
+    actual = make_comparison(rows, first="slow", sorted_by="time" if with_times else "bytes")
     search = SearchResult(best=FAST, default=ROW, trials=tuple(rows), minimise="time" if with_times else "bytes")
-    for figure in (comparison_figure(found), search_figure(search)):
+    for figure in (comparison_figure(actual), search_figure(search)):
         figure.draw_without_rendering()
         page = figure.bbox
         for axes in figure.axes:

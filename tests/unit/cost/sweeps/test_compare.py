@@ -31,10 +31,10 @@ TOY = SessionOptions(plugin_files=(PluginFile("toy.py", TOY_PLUGIN),))
 
 def test_a_row_says_what_evaluating_its_schedule_says() -> None:
     """Each number of a row is that of the session's own evaluation; changed tensors are those of the solutions."""
-    found = compare_schedules(LAYER, machine=MACHINE)
+    comparison = compare_schedules(LAYER, machine=MACHINE)
     session = Session.open(LAYER)
-    assert {row.name for row in found.rows} == set(BUILTIN)
-    for row in found.rows:
+    assert {row.name for row in comparison.rows} == set(BUILTIN)
+    for row in comparison.rows:
         cost = session.evaluate(row.name, MACHINE, partitioner="xla").cost
         assert row.seconds == cost.seconds.value
         assert row.communication_bytes == cost.communication_bytes.value
@@ -42,20 +42,20 @@ def test_a_row_says_what_evaluating_its_schedule_says() -> None:
         assert row.balance == cost.balance.value
         assert {item.kind: item.count for item in row.collectives} == cost.counts
         assert row.parsed_schedule() == BUILTIN[row.name]
-    assert found.first == "default"
+    assert comparison.first == "default"
     changed = {"default": 0, "elementwise-first": 0, "forward-only": 1, "flat": 4, "reversed": 4}
-    assert changed.items() <= {row.name: row.values_changed for row in found.rows}.items()
+    assert changed.items() <= {row.name: row.values_changed for row in comparison.rows}.items()
 
 
 def test_schedules_have_the_names_that_are_given() -> None:
     """A mapping names its schedules; the text of the comparison has a line for each, and marks the first."""
-    found = compare_schedules(LAYER, {"mine": BUILTIN["flat"], "usual": "default"}, machine=MACHINE)
-    assert found.first == "mine"
-    assert {row.name: row.parsed_schedule() for row in found.rows} == {
+    comparison = compare_schedules(LAYER, {"mine": BUILTIN["flat"], "usual": "default"}, machine=MACHINE)
+    assert comparison.first == "mine"
+    assert {row.name: row.parsed_schedule() for row in comparison.rows} == {
         "mine": BUILTIN["flat"],
         "usual": BUILTIN["default"],
     }
-    head, *lines = str(found).splitlines()
+    head, *lines = str(comparison).splitlines()
     assert head.split()[:2] == ["schedule", "seconds"]
     assert {line.split("  ")[0].strip() for line in lines} == {"mine *", "usual"}
 
@@ -71,20 +71,20 @@ def test_the_schedule_of_a_row_is_what_propagate_takes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("measure", ["time", "bytes", "memory"])
 def test_rows_are_sorted(measure: Any) -> None:
     """The best comes first; equally good rows are in the order in which the schedules were given."""
-    found = compare_schedules(MLP, random=8, machine=MACHINE, sorted_by=measure)
+    comparison = compare_schedules(MLP, random=8, machine=MACHINE, sorted_by=measure)
     take = {"time": "seconds", "bytes": "communication_bytes", "memory": "peak_bytes"}[measure]
-    values = [getattr(row, take) for row in found.rows]
+    values = [getattr(row, take) for row in comparison.rows]
     assert values == sorted(values)
-    given = [*BUILTIN, *(f"random-0-{i}" for i in range(8))]
-    for one, two in zip(found.rows, found.rows[1:], strict=False):
-        assert getattr(one, take) < getattr(two, take) or given.index(one.name) < given.index(two.name)
+    names = [*BUILTIN, *(f"random-0-{i}" for i in range(8))]
+    for first, second in zip(comparison.rows, comparison.rows[1:], strict=False):
+        assert getattr(first, take) < getattr(second, take) or names.index(first.name) < names.index(second.name)
 
 
 def test_without_a_machine_there_are_no_times() -> None:
     """Rows are sorted by bytes then; asking for the time is an error."""
-    found = compare_schedules(LAYER)
-    assert found.sorted_by == "bytes"
-    assert {row.seconds for row in found.rows} == {None}
+    comparison = compare_schedules(LAYER)
+    assert comparison.sorted_by == "bytes"
+    assert {row.seconds for row in comparison.rows} == {None}
     with pytest.raises(OptionError, match="no time without a machine"):
         compare_schedules(LAYER, sorted_by="time")
 
@@ -102,8 +102,12 @@ def test_a_cluster_gives_the_same_rows() -> None:
     joblib = pytest.importorskip("joblib")
     options = {"random": 6, "machine": MACHINE, "in_shardings": {0: ("a",)}, "options": TOY}
     alone = compare_schedules(BARE, None, {"a": 2}, **options)
-    given = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": None}
-    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster), joblib.parallel_config("dask"):
+    cluster_options = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**cluster_options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
         assert compare_schedules(BARE, None, {"a": 2}, **options) == alone
 
 
@@ -121,8 +125,8 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path) -> None:
         compare_schedules(LAYER, **options, progress=stop)
     assert (tmp_path / "s.jsonl").read_text().count("\n") == 5
     reports: list[tuple[int, int]] = []
-    found = compare_schedules(LAYER, **options, progress=lambda done, total, _: reports.append((done, total)))
-    assert found == compare_schedules(LAYER, random=3, machine=MACHINE)
+    comparison = compare_schedules(LAYER, **options, progress=lambda done, total, _: reports.append((done, total)))
+    assert comparison == compare_schedules(LAYER, random=3, machine=MACHINE)
     total = len(BUILTIN) + 3
     assert reports == [(i, total) for i in range(1, total + 1)]
     assert (tmp_path / "s.jsonl").read_text().count("\n") == total + 1
@@ -131,9 +135,9 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path) -> None:
 def test_what_is_in_a_store_is_not_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all outcomes in the store nothing is solved."""
     options = {"random": 3, "machine": MACHINE, "store": tmp_path / "s.jsonl"}
-    found = compare_schedules(LAYER, **options)
+    comparison = compare_schedules(LAYER, **options)
     monkeypatch.setattr("shardy_py.cost.sweeps.evaluator.SessionEvaluator.__call__", None)
-    assert compare_schedules(LAYER, **options) == found
+    assert compare_schedules(LAYER, **options) == comparison
 
 
 @pytest.mark.parametrize(
@@ -160,9 +164,9 @@ def test_a_store_of_another_sweep_is_refused(tmp_path: Path, change: dict[str, A
 def test_equal_schedules_are_evaluated_once_and_keep_their_names() -> None:
     """Two names of one schedule have equal rows."""
     twice = [NamedSchedule(name, BUILTIN["flat"]) for name in ("a", "b")]
-    one, two = compare_schedules(LAYER, twice, machine=MACHINE).rows
-    assert (one.name, two.name) == ("a", "b")
-    assert evolve(two, name="a") == one
+    first, second = compare_schedules(LAYER, twice, machine=MACHINE).rows
+    assert (first.name, second.name) == ("a", "b")
+    assert evolve(second, name="a") == first
 
 
 def test_a_session_may_be_given() -> None:
@@ -188,13 +192,13 @@ def refuse_flat(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_schedule_without_result_does_not_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a later pass refuses is listed with the reason; all others have rows."""
     refuse_flat(monkeypatch)
-    given = ("default", "flat", "elementwise-first", "contractions-first", "forward-only", "reversed")
-    found = compare_schedules(LAYER, given, machine=MACHINE)
-    assert {row.name for row in found.rows} == {"default", "elementwise-first", "forward-only"}
-    assert [item.name for item in found.refused] == ["flat", "contractions-first", "reversed"]
-    assert {item.problems for item in found.refused} == {("error: it is odd [odd]",)}
-    assert found.refused[0].schedule == format_schedule(BUILTIN["flat"])
-    assert found.sorted("bytes").refused == found.refused
+    names = ("default", "flat", "elementwise-first", "contractions-first", "forward-only", "reversed")
+    comparison = compare_schedules(LAYER, names, machine=MACHINE)
+    assert {row.name for row in comparison.rows} == {"default", "elementwise-first", "forward-only"}
+    assert [item.name for item in comparison.refused] == ["flat", "contractions-first", "reversed"]
+    assert {item.problems for item in comparison.refused} == {("error: it is odd [odd]",)}
+    assert comparison.refused[0].schedule == format_schedule(BUILTIN["flat"])
+    assert comparison.sorted("bytes").refused == comparison.refused
 
 
 def test_equal_solutions_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,9 +212,9 @@ def test_equal_solutions_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> Non
         return price(self, solution, *rest, **options)
 
     monkeypatch.setattr(Session, "price", count)
-    found = compare_schedules(session, machine=MACHINE, random=20)
-    solutions = {tuple(session.solve(row.parsed_schedule()).shardings) for row in found.rows}
-    assert len(found.rows) == len(BUILTIN) + 20
+    comparison = compare_schedules(session, machine=MACHINE, random=20)
+    solutions = {tuple(session.solve(row.parsed_schedule()).shardings) for row in comparison.rows}
+    assert len(comparison.rows) == len(BUILTIN) + 20
     assert len(priced) == len(set(priced)) == len(solutions)
     assert set(priced) == solutions
 
@@ -241,11 +245,11 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
 
 def test_rows_are_found_by_name() -> None:
     """The first row is the best; a comparison of nothing but refusals has none."""
-    found = compare_schedules(LAYER, machine=MACHINE)
-    assert found.best is found.rows[0]
-    assert found.row("flat").name == "flat"
+    comparison = compare_schedules(LAYER, machine=MACHINE)
+    assert comparison.best is comparison.rows[0]
+    assert comparison.row("flat").name == "flat"
     with pytest.raises(OptionError, match="no schedule named 'best'"):
-        found.row("best")
+        comparison.row("best")
     refused = make_comparison([RefusedSchedule("a", "", ("it is odd",))], first="a")
     with pytest.raises(OptionError, match="a: it is odd"):
         _ = refused.best
@@ -307,21 +311,21 @@ def test_entries_that_are_dropped_one_at_a_time_tell_which_matter() -> None:
             Level("all", (EVERYTHING.entries[0],)),
         )
     )
-    found = compare_schedules(LAYER, [NamedSchedule("mine", schedule)], drop_entries=True)
-    changed = {row.name: row.values_changed for row in found.rows}
+    comparison = compare_schedules(LAYER, [NamedSchedule("mine", schedule)], drop_entries=True)
+    changed = {row.name: row.values_changed for row in comparison.rows}
     assert [name for name, count in changed.items() if count] == ["without 0.0 stablehlo.add -> BOTH"]
     assert len(changed) == 5
 
 
 def test_the_last_entry_is_not_dropped() -> None:
     """A schedule has at least one level, so that one of a single entry stands alone."""
-    one = NamedSchedule("flat", Schedule((EVERYTHING,)))
-    assert list(without_entries(one)) == []
+    single = NamedSchedule("flat", Schedule((EVERYTHING,)))
+    assert list(without_entries(single)) == []
 
 
-@pytest.mark.parametrize("given", [True, "default", 3, Schedule((EVERYTHING,))])
-def test_schedules_that_are_no_list_are_told(given: Any) -> None:
+@pytest.mark.parametrize("schedules", [True, "default", 3, Schedule((EVERYTHING,))])
+def test_schedules_that_are_no_list_are_told(schedules: Any) -> None:
     """One schedule, or no schedule at all, is an error that says how a list of it is written."""
     with pytest.raises(OptionError, match="schedules are a list") as raised:
-        compare_schedules(LAYER, given)
+        compare_schedules(LAYER, schedules)
     assert "schedules=[" in (raised.value.diagnostics[0].hint or "")

@@ -41,10 +41,10 @@ def test_the_kinds_are_those_that_occur() -> None:
         z = b.op("sdy.propagation_barrier", [z], [tensor(8, 8)], attributes={"allowed_direction": 1})
         first, _ = b.op("toy.two", [b.op("toy.unknown", [z], [tensor(8)])], [tensor(8), tensor(8)])
         b.return_(b.op("toy.repeat", [first], [tensor(8, 8)]))
-    found = op_kinds(compile_program(b.program, toy_registry()))
-    assert [kind.name for kind in found] == ["toy.add", "toy.matmul", "toy.repeat", "toy.two"]
-    assert [kind.traits for kind in found] == [(Elementwise,), (), (Broadcast,), ()]
-    assert found[1].factor_kinds == (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
+    actual = op_kinds(compile_program(b.program, toy_registry()))
+    assert [kind.name for kind in actual] == ["toy.add", "toy.matmul", "toy.repeat", "toy.two"]
+    assert [kind.traits for kind in actual] == [(Elementwise,), (), (Broadcast,), ()]
+    assert actual[1].factor_kinds == (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
 def test_a_seed_gives_the_same_schedules_whatever_the_count() -> None:
@@ -98,10 +98,10 @@ def test_every_random_schedule_is_complete_and_survives_toml() -> None:
 
 def test_schedules_get_names() -> None:
     """A built-in one keeps its name, a value gets a number; the default includes what plugins say."""
-    own = Schedule((EVERYTHING,))
+    flat = Schedule((EVERYTHING,))
     first = OpPriority(0, Entry(Selector(names=("toy.f",))))
     registry = Registry(plugins=(PluginInfo("toy", priorities=(first,)),))
-    names = named_schedules(["default", "flat", own, NamedSchedule("mine", own)], registry)
+    names = named_schedules(["default", "flat", flat, NamedSchedule("mine", flat)], registry)
     assert [item.name for item in names] == ["default", "flat", "schedule 2", "mine"]
     assert names[0].schedule != DEFAULT
     assert "toy.f" in names[0].text

@@ -66,9 +66,9 @@ def test_ops_move_to_the_front_as_chosen() -> None:
 def test_the_first_trials_are_the_built_in_schedules() -> None:
     """They come in their order with their names, then the optimiser chooses; there are as many trials as allowed."""
     count = len(BUILTIN)
-    found = search_schedule(LAYER, machine=MACHINE, budget=count + 3)
-    assert [trial.name for trial in found.trials] == [*BUILTIN, *(f"trial {count + i}" for i in range(3))]
-    assert found.default is found.trials[0]
+    search = search_schedule(LAYER, machine=MACHINE, budget=count + 3)
+    assert [trial.name for trial in search.trials] == [*BUILTIN, *(f"trial {count + i}" for i in range(3))]
+    assert search.default is search.trials[0]
     assert len(search_schedule(LAYER, machine=MACHINE, budget=1).trials) == 1
 
 
@@ -76,23 +76,23 @@ def test_the_first_trials_are_the_built_in_schedules() -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_best_is_never_worse_than_the_default(measure: Any, seed: int) -> None:
     """The best trial has the smallest measure of all, and the default schedule is one of them."""
-    found = search_schedule(MLP, machine=MACHINE, minimise=measure, budget=12, seed=seed)
+    search = search_schedule(MLP, machine=MACHINE, minimise=measure, budget=12, seed=seed)
     take = {"time": "seconds", "bytes": "communication_bytes", "memory": "peak_bytes"}[measure]
-    assert getattr(found.best, take) == min(getattr(row, take) for row in found.comparison.rows)
-    assert getattr(found.best, take) <= getattr(found.default, take)
-    assert found.best == next(row for row in found.trials if getattr(row, take) == getattr(found.best, take))
-    assert found.comparison.best == found.best
+    assert getattr(search.best, take) == min(getattr(row, take) for row in search.comparison.rows)
+    assert getattr(search.best, take) <= getattr(search.default, take)
+    assert search.best == next(row for row in search.trials if getattr(row, take) == getattr(search.best, take))
+    assert search.comparison.best == search.best
 
 
 def test_a_seed_gives_the_same_trials(tmp_path: Path) -> None:
     """The same seed chooses the same schedules, whether or not outcomes come from a store; another one others."""
     options: dict[str, Any] = {"machine": MACHINE, "budget": 14}
-    one = search_schedule(MLP, seed=1, **options)
-    assert search_schedule(MLP, seed=1, **options) == one
+    single = search_schedule(MLP, seed=1, **options)
+    assert search_schedule(MLP, seed=1, **options) == single
     for _ in range(2):
-        assert search_schedule(MLP, seed=1, store=tmp_path / "s.jsonl", **options) == one
+        assert search_schedule(MLP, seed=1, store=tmp_path / "s.jsonl", **options) == single
     assert [row.schedule for row in search_schedule(MLP, seed=2, **options).trials] != [
-        row.schedule for row in one.trials
+        row.schedule for row in single.trials
     ]
 
 
@@ -111,11 +111,11 @@ def test_several_processes_give_the_same_trials_every_time() -> None:
 
 def test_the_best_schedule_is_what_propagate_takes(tmp_path: Path) -> None:
     """Written to a file, it gives the program with the collectives of the best trial."""
-    found = search_schedule(LAYER, machine=MACHINE, budget=8)
-    (tmp_path / "best.toml").write_text(found.best.schedule)
+    search = search_schedule(LAYER, machine=MACHINE, budget=8)
+    (tmp_path / "best.toml").write_text(search.best.schedule)
     result = sdy.propagate(LAYER, schedule=tmp_path / "best.toml", explicit_collectives=True)
-    assert result.summary.reshards == found.best.num_collectives
-    assert found.best.communication_bytes < found.default.communication_bytes
+    assert result.summary.reshards == search.best.num_collectives
+    assert search.best.communication_bytes < search.default.communication_bytes
 
 
 def test_the_optimiser_says_nothing(capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> None:
@@ -140,9 +140,9 @@ def test_trials_without_result_are_passed_over(monkeypatch: pytest.MonkeyPatch) 
         return price(self, solution, *rest, **options)
 
     monkeypatch.setattr(Session, "price", refuse)
-    found = search_schedule(LAYER, machine=MACHINE, budget=8)
-    assert "flat" in [item.name for item in found.comparison.refused]
-    assert found.best.name in ("default", "elementwise-first", "forward-only")
+    search = search_schedule(LAYER, machine=MACHINE, budget=8)
+    assert "flat" in [item.name for item in search.comparison.refused]
+    assert search.best.name in ("default", "elementwise-first", "forward-only")
     refused.append("default")
     with pytest.raises(OptionError, match="the default schedule has no result: error: it is odd"):
         search_schedule(LAYER, machine=MACHINE, budget=8)

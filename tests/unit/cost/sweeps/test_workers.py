@@ -62,20 +62,20 @@ def run(source: Source, jobs: int | None, schedules: tuple[NamedSchedule, ...] =
 def test_one_process_is_this_one(tmp_path: Path, jobs: int | None) -> None:
     """Without more than one process nothing is sent anywhere; outcomes come in order."""
     source = Source(str(tmp_path))
-    found = list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=lambda: source, jobs=jobs))
-    assert [number for number, _ in found] == list(range(6))
-    assert {outcome.problems for _, outcome in found} == {(str(os.getpid()),)}  # type: ignore[union-attr]
+    actual = list(run_schedules(SCHEDULES, evaluator=Evaluator(), source=lambda: source, jobs=jobs))
+    assert [number for number, _ in actual] == list(range(6))
+    assert {outcome.problems for _, outcome in actual} == {(str(os.getpid()),)}  # type: ignore[union-attr]
     assert not list(tmp_path.iterdir())
 
 
 def test_each_process_opens_the_source_once(tmp_path: Path) -> None:
     """Several schedules in a process share one evaluator, and every schedule has its own outcome."""
     pytest.importorskip("joblib")
-    found = run(Source(str(tmp_path)), 2)
-    assert sorted(found) == list(range(6))
-    assert all(found[number].name == f"s{number}" for number in found)
+    actual = run(Source(str(tmp_path)), 2)
+    assert sorted(actual) == list(range(6))
+    assert all(actual[number].name == f"s{number}" for number in actual)
     files = list(tmp_path.iterdir())
-    assert {outcome.problems[0] for outcome in found.values()} <= {item.name for item in files}
+    assert {outcome.problems[0] for outcome in actual.values()} <= {item.name for item in files}
     assert str(os.getpid()) not in {item.name for item in files}
     assert {item.read_text() for item in files} == {"opened\n"}
 
@@ -84,10 +84,10 @@ def test_schedules_with_the_same_key_are_evaluated_in_one_process(tmp_path: Path
     """Two processes evaluate each of three keys once; each of 200 schedules gets the outcome under its own name."""
     pytest.importorskip("joblib")
     schedules = tuple(NamedSchedule(f"s{i % 3}-{i}", Schedule((EVERYTHING,))) for i in range(200))
-    found = run(Source(str(tmp_path)), 2, schedules)
-    assert [found[number].name for number in range(200)] == [item.name for item in schedules]
+    actual = run(Source(str(tmp_path)), 2, schedules)
+    assert [actual[number].name for number in range(200)] == [item.name for item in schedules]
     for first in range(3):
-        assert len({found[number].problems for number in range(first, 200, 3)}) == 1  # type: ignore[union-attr]
+        assert len({actual[number].problems for number in range(first, 200, 3)}) == 1  # type: ignore[union-attr]
 
 
 def test_errors_of_other_processes_keep_their_diagnostics(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_the_backend_of_the_caller_is_used(tmp_path: Path) -> None:
     """Inside joblib's own configuration its workers are used, here threads of this process."""
     joblib = pytest.importorskip("joblib")
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        found = run(Source(str(tmp_path)), None)
-    assert sorted(found) == list(range(6))
+        actual = run(Source(str(tmp_path)), None)
+    assert sorted(actual) == list(range(6))
     assert [item.name for item in tmp_path.iterdir()] == [str(os.getpid())]
 
 

@@ -34,8 +34,8 @@ def generic(*operands: Any, op: Any, regions: Any) -> Any:
         ]
         current = [np.broadcast_to(a[i], inside) for a, i in zip(outputs, indices[-count:], strict=True)]
         _PLACE.loops = place
-        found = regions[0](*inputs, *current)
-        for output, index, value in zip(outputs, indices[-count:], found if count > 1 else [found], strict=True):
+        actual = regions[0](*inputs, *current)
+        for output, index, value in zip(outputs, indices[-count:], actual if count > 1 else [actual], strict=True):
             output[index] = value
     return tuple(outputs)
 
@@ -50,12 +50,12 @@ def _indices(affine: Any, place: Sequence[Any]) -> tuple[Any, ...]:
 
 def _sizes(loops: Loops, operands: Sequence[Any]) -> list[int]:
     """Return the number of iterations of each loop, which is the size of a dimension that the loop goes through."""
-    found = [0] * len(loops.iterator_types)
+    actual = [0] * len(loops.iterator_types)
     for affine, array in zip(loops.maps, operands, strict=True):
         for number, result in enumerate(affine.results):
             if hasattr(result, "number"):
-                found[result.number] = array.shape[number]
-    return found
+                actual[result.number] = array.shape[number]
+    return actual
 
 
 def reduce(*operands: Any, op: Any, regions: Any) -> Any:
@@ -66,16 +66,16 @@ def reduce(*operands: Any, op: Any, regions: Any) -> Any:
         index: list[Any] = [slice(None)] * operands[0].ndim
         for dim, number in zip(dims, place, strict=True):
             index[dim] = number
-        found = regions[0](*(array[tuple(index)] for array in operands[:half]), *values)
-        values = list(found) if half > 1 else [found]
+        actual = regions[0](*(array[tuple(index)] for array in operands[:half]), *values)
+        values = list(actual) if half > 1 else [actual]
     return tuple(values)
 
 
 def loop(low: Any, high: Any, step: Any, *values: Any, regions: Any) -> Any:
     """Run the body of a counted loop."""
     for number in range(int(low), int(high), int(step)):
-        found = regions[0](np.asarray(number), *values)
-        values = found if len(values) > 1 else (found,)
+        actual = regions[0](np.asarray(number), *values)
+        values = actual if len(values) > 1 else (actual,)
     return values
 
 
@@ -90,8 +90,8 @@ def while_loop(*values: Any, regions: Any) -> Any:
         go, *values = regions[0](*values)
         if not go:
             return tuple(values)
-        found = regions[1](*values)
-        values = found if isinstance(found, tuple) else (found,)
+        actual = regions[1](*values)
+        values = actual if isinstance(actual, tuple) else (actual,)
 
 
 def extract_slice(value: Any, op: Any) -> Any:

@@ -162,8 +162,8 @@ def test_the_initial_value_of_a_product_is_added_once():
 )
 def test_rules_of_bodies_hold(op, function):
     """What the body computes on shards combines to what it computes on the whole."""
-    found = find(program(body(op)))
-    assert_rule_holds(found, lambda x, out: function(function.reduce(x, axis=1), out), registry=REGISTRY)
+    actual = find(program(body(op)))
+    assert_rule_holds(actual, lambda x, out: function(function.reduce(x, axis=1), out), registry=REGISTRY)
 
 
 def reshards(text, **given):
@@ -193,9 +193,9 @@ def test_captured_tensors_are_gathered():
       %t = tensor.extract %table[%i] : tensor<6xf32>
       %r = arith.addf %t, %out0 : f32
       linalg.yield %r : f32"""
-    found = reshards(program(text, init="%zeros"), arg2=("a",))
-    assert "all_gather" in found
-    assert "tensor.extract %table[" not in found
+    actual = reshards(program(text, init="%zeros"), arg2=("a",))
+    assert "all_gather" in actual
+    assert "tensor.extract %table[" not in actual
 
 
 def test_poolings_combine_as_their_names_say():

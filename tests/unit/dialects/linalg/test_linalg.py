@@ -55,9 +55,9 @@ def rule_of(name, operands, result, attributes=None):
     """Return the rule of one op as text."""
     b = Builder()
     with b.function("main", operands) as values:
-        made = b.op(name, list(values), [result], attributes or {})
-        b.return_(made)
-    return str(REGISTRY.get_sharding_rule(made.owner))
+        new_op = b.op(name, list(values), [result], attributes or {})
+        b.return_(new_op)
+    return str(REGISTRY.get_sharding_rule(new_op.owner))
 
 
 def test_a_program_without_stablehlo_propagates() -> None:
@@ -67,8 +67,8 @@ def test_a_program_without_stablehlo_propagates() -> None:
 
     given = {0: ("x", None), 1: (None, "y")}
     result = sdy.propagate(parse_module(TEXT), {"x": 2, "y": 4}, in_shardings=given, registry=REGISTRY)
-    found = {name: str(result.sharding(name)) for name in ("b", "d", "t", "tr", "red", "g")}
-    assert found == {
+    actual = {name: str(result.sharding(name)) for name in ("b", "d", "t", "tr", "red", "g")}
+    assert actual == {
         "b": '<@mesh, [{"y"}]>',
         "d": '<@mesh, [{"x"}, {"y"}]>',
         "t": '<@mesh, [{"x"}, {"y"}]>',
@@ -124,8 +124,8 @@ def test_generic_ops_may_regroup() -> None:
     """A generic op that merges two dimensions has a compound."""
     maps = ("affine_map<(d0, d1) -> (d0 * 4 + d1)>", "affine_map<(d0, d1) -> (d0, d1)>")
     attributes = {"indexing_maps": tuple(map(RawAttribute, maps)), "iterator_types": ("parallel", "parallel")}
-    found = rule_of("linalg.generic", [tensor(32), tensor(8, 4)], tensor(8, 4), attributes)
-    assert found == "<([ij], [i, j])->([i, j]) {i=8, j=4}>"
+    actual = rule_of("linalg.generic", [tensor(32), tensor(8, 4)], tensor(8, 4), attributes)
+    assert actual == "<([ij], [i, j])->([i, j]) {i=8, j=4}>"
 
 
 def test_tensor_ops() -> None:

@@ -68,7 +68,7 @@ def layer(rows: int, inner: int, columns: int) -> str:
 
 @pytest.mark.parametrize("sizes", [(8, 4, 8), (7, 5, 9), (3, 7, 5)])
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {0: ("a", None), 1: (None, "b")},
         {0: (None, "a"), 1: ("a", "b")},
@@ -76,9 +76,9 @@ def layer(rows: int, inner: int, columns: int) -> str:
         {2: ("b", "a")},
     ],
 )  # fmt: skip
-def test_a_layer_runs_on_shards(given: Any, sizes: tuple[int, int, int]) -> None:
+def test_a_layer_runs_on_shards(arguments: Any, sizes: tuple[int, int, int]) -> None:
     """Fills, products, transposes and reductions run on shards without gathering, also where these are padded."""
-    run = sharded(layer(*sizes), given, strict=True)
+    run = sharded(layer(*sizes), arguments, strict=True)
     assert "all_reduce" in run.collectives
 
 
@@ -139,7 +139,7 @@ def test_captured_tensors_and_iterations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "given"),
+    ("text", "shardings"),
     [
         (control_flow.FOR, {0: ("a", None), 1: (None, "b")}),
         (control_flow.FOR.replace("%a, %a", "%a, %b"), {0: ("a", None), 1: (None, "b")}),
@@ -148,7 +148,7 @@ def test_captured_tensors_and_iterations() -> None:
     ],
 )
 @pytest.mark.parametrize("rows", [8, 7])
-def test_control_flow(text: str, given: Any, rows: int) -> None:
+def test_control_flow(text: str, shardings: Any, rows: int) -> None:
     """Loops and branches run on every device with its shards."""
     text = text.replace("8x4x", f"{rows}x4x").replace("4x8x", f"4x{rows}x")
     arguments = {"scf.if": [np.array(True)], "scf.while": []}
@@ -156,7 +156,7 @@ def test_control_flow(text: str, given: Any, rows: int) -> None:
     x = np.arange(rows * 4, dtype="float32").reshape(rows, 4)
     rest = [x, np.array(0)] if "scf.while" in text else [x, x + 1]
     module = parse_module(text)
-    assert_runs_sharded(module, FUNCTIONS, MESH, *first, *rest, in_shardings=given, registry=REGISTRY, strict=True)
+    assert_runs_sharded(module, FUNCTIONS, MESH, *first, *rest, in_shardings=shardings, registry=REGISTRY, strict=True)
 
 
 def tensor_program(op: str, result: str) -> str:
@@ -260,7 +260,7 @@ CONVOLUTION = """builtin.module {
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 7)])
 @pytest.mark.parametrize(
-    ("given", "moves"),
+    ("shardings", "moves"),
     [
         ({0: ("b", None, None, "a"), 1: (None, None, "a", None)}, False),
         ({1: (None, None, None, ("a", "b"))}, False),
@@ -269,7 +269,7 @@ CONVOLUTION = """builtin.module {
         ({0: ("c", "a", "b", None)}, True),
     ],
 )
-def test_convolutions(given: Any, moves: bool, sizes: tuple[int, int, int]) -> None:
+def test_convolutions(shardings: Any, moves: bool, sizes: tuple[int, int, int]) -> None:
     """Batch, channels and filters run on shards, padded or not; along space neighbours exchange what windows share."""
     text = CONVOLUTION
     for letter, size in zip("NCF", sizes, strict=True):
@@ -278,8 +278,10 @@ def test_convolutions(given: Any, moves: bool, sizes: tuple[int, int, int]) -> N
     functions = FUNCTIONS | {"linalg.conv_2d_nhwc_hwcf": lambda x, k, out: (convolve(x, k, out) + out).astype(x.dtype)}
     module = parse_module(text)
     mesh = MESH | {"c": 2}
-    run = assert_runs_sharded(module, functions, mesh, in_shardings=given, registry=REGISTRY, strict=True, rtol=1e-4)
-    assert run.collectives.count("windows") == moves * sum(axes is not None for axes in given.get(0, ())[1:3])
+    run = assert_runs_sharded(
+        module, functions, mesh, in_shardings=shardings, registry=REGISTRY, strict=True, rtol=1e-4
+    )
+    assert run.collectives.count("windows") == moves * sum(axes is not None for axes in shardings.get(0, ())[1:3])
 
 
 WINDOWS = """builtin.module {

@@ -18,28 +18,28 @@ pytest.importorskip("numpy")
 
 def indexing_of(name, operands, result, **attributes):
     """Return the maps of one op."""
-    found = REGISTRY.get_indexing(make_op(f"linalg.{name}", operands, [result], **attributes))
-    assert found is not None
-    return found
+    actual = REGISTRY.get_indexing(make_op(f"linalg.{name}", operands, [result], **attributes))
+    assert actual is not None
+    return actual
 
 
 def computed(name, operands, result, **attributes):
     """Return arrays for the inputs, and the sums of their products that the maps of the op read."""
     inputs = [np.random.default_rng(number).integers(-5, 6, shape) for number, shape in enumerate(operands[:-1])]
     maps = indexing_of(name, operands, result, **attributes).output_to_input
-    found = np.zeros(result, int)
+    actual = np.zeros(result, int)
     ranges = [range(bound.interval.upper + 1) for bound in maps[0].ranges]
     for index in np.ndindex(*result):
         for inner in product(*ranges):
             pairs = zip(inputs, maps, strict=False)
-            found[index] += np.prod([array[tuple(map_.evaluate(index, inner))] for array, map_ in pairs])
-    return inputs, found
+            actual[index] += np.prod([array[tuple(map_.evaluate(index, inner))] for array, map_ in pairs])
+    return inputs, actual
 
 
 def test_contractions() -> None:
     """Summed loops are range variables."""
-    (x, y), found = computed("batch_matmul", [(2, 3, 4), (2, 4, 5), (2, 3, 5)], (2, 3, 5))
-    assert (found == x @ y).all()
+    (x, y), actual = computed("batch_matmul", [(2, 3, 4), (2, 4, 5), (2, 3, 5)], (2, 3, 5))
+    assert (actual == x @ y).all()
     maps = indexing_of("quantized_matmul", [(2, 3), (3, 4), (), (), (2, 4)], (2, 4)).output_to_input
     assert [len(map_.ranges) for map_ in maps] == [1, 1, 0, 0, 0]
 
@@ -47,16 +47,16 @@ def test_contractions() -> None:
 def test_convolutions() -> None:
     """Strides and dilations are factors of the window's place and of its elements."""
     shapes = [(1, 9, 8, 2), (2, 3, 2, 3), (1, 4, 2, 3)]
-    (x, w), found = computed("conv_2d_nhwc_hwcf", shapes, shapes[2], strides=steps(2, 3), dilations=steps(1, 2))
+    (x, w), actual = computed("conv_2d_nhwc_hwcf", shapes, shapes[2], strides=steps(2, 3), dilations=steps(1, 2))
     patches = np.stack([[x[:, i : i + 8 : 2, 2 * j : 2 * j + 6 : 3][:, :4, :2] for j in range(3)] for i in range(2)])
-    assert (found == np.einsum("ijnhwc,ijcf->nhwf", patches, w)).all()
+    assert (actual == np.einsum("ijnhwc,ijcf->nhwf", patches, w)).all()
 
 
 def test_maps_that_are_given() -> None:
     """A generic op reads what its maps say, whatever the order of the result's loops."""
     maps = tuple(RawAttribute(f"affine_map<(a, b) -> {text}>") for text in ("(a * 3 + b)", "(b, a)"))
-    (x,), found = computed("generic", [(12,), (3, 4)], (3, 4), indexing_maps=maps)
-    assert (found == x.reshape(4, 3).T).all()
+    (x,), actual = computed("generic", [(12,), (3, 4)], (3, 4), indexing_maps=maps)
+    assert (actual == x.reshape(4, 3).T).all()
 
 
 def test_maps_back() -> None:

@@ -35,8 +35,8 @@ def make_op(name: str, operands: Iterable[Any], results: Iterable[Any], **attrib
 
     A short name belongs to ``stablehlo``. Strings that start with ``#`` become raw attributes.
     """
-    given = list(operands)
-    values = given if given and isinstance(given[0], Value) else arguments(*given)
+    operand_list = list(operands)
+    values = operand_list if operand_list and isinstance(operand_list[0], Value) else arguments(*operand_list)
     owner = values[0].owner if values else None
     program = owner.program if isinstance(owner, Op) else owner.parent_op.program if owner else Program()
     decoded = {

@@ -30,10 +30,10 @@ def triangular_solve(random):
 
 def fft(random):
     """Of each kind, over up to three dimensions."""
-    kind, whole = random.choice(["FFT", "IFFT", "RFFT", "IRFFT"]), shape(random, 1)
-    lengths = whole[-random.randint(1, min(3, len(whole))) :]
-    half = [*whole[:-1], whole[-1] // 2 + 1 if whole[-1] else 0]
-    full, real, short = tensor(whole, "complex<f32>"), tensor(whole), tensor(half, "complex<f32>")
+    kind, full_shape = random.choice(["FFT", "IFFT", "RFFT", "IRFFT"]), shape(random, 1)
+    lengths = full_shape[-random.randint(1, min(3, len(full_shape))) :]
+    half = [*full_shape[:-1], full_shape[-1] // 2 + 1 if full_shape[-1] else 0]
+    full, real, short = tensor(full_shape, "complex<f32>"), tensor(full_shape), tensor(half, "complex<f32>")
     operand, result = {"RFFT": (real, short), "IRFFT": (short, real)}.get(kind, (full, full))
     attributes = f"fft_type = #stablehlo<fft_type {kind}>, fft_length = {array(lengths)}"
     return function_of("fft", [operand], [result], attributes)

@@ -14,12 +14,12 @@ def pad(random):
     for size in sizes:
         edges = [random.choice([0, 0, 1, 3, -1, -2]) for _ in range(2)]
         inside = random.choice([0, 0, 1, 2])
-        whole = size + max(size - 1, 0) * inside
-        edges = edges if whole + sum(edges) >= 0 else [0, 0]
+        dilated = size + max(size - 1, 0) * inside
+        edges = edges if dilated + sum(edges) >= 0 else [0, 0]
         low.append(edges[0])
         high.append(edges[1])
         interior.append(inside)
-        out.append(whole + sum(edges))
+        out.append(dilated + sum(edges))
     attributes = f"edge_padding_low = {array(low)}, edge_padding_high = {array(high)}"
     attributes += f", interior_padding = {array(interior)}"
     return function_of("pad", [tensor(sizes), tensor([])], [tensor(out)], attributes)
@@ -51,8 +51,8 @@ def reverse(random):
 def bitcast_convert(random):
     """Between any two widths."""
     sizes, (before, after) = shape(random, 0, 3), random.choices(list(WIDTHS), k=2)
-    parts, whole = WIDTHS[before] // WIDTHS[after], WIDTHS[after] // WIDTHS[before]
-    operand = tensor([*sizes, *[whole] * (whole > 1)], before)
+    parts, words_per_part = WIDTHS[before] // WIDTHS[after], WIDTHS[after] // WIDTHS[before]
+    operand = tensor([*sizes, *[words_per_part] * (words_per_part > 1)], before)
     return function_of("bitcast_convert", [operand], [tensor([*sizes, *[parts] * (parts > 1)], after)])
 
 

@@ -163,21 +163,23 @@ def concatenate(random):
     """Of slices, other tensors, and one tensor several times."""
     sizes = shape(random, 1, 3)
     dim = random.randrange(len(sizes))
-    whole, prelude, values, total = tensor(sizes), "", [], 0
+    operand_type, prelude, values, total = tensor(sizes), "", [], 0
     for number in range(random.randint(1, 4)):
         if random.random() < 0.4:
             part = [*sizes[:dim], random.randint(0, sizes[dim]), *sizes[dim + 1 :]]
             bounds = f"start_indices = {array([0] * len(sizes))}, limit_indices = {array(part)}"
             source = random.choice(["%a0", "%a0", "%a1"])
             prelude += f'  %s{number} = "stablehlo.slice"({source})'
-            prelude += f" {{{bounds}, strides = {array([1] * len(sizes))}}} : ({whole}) -> {tensor(part)}\n"
+            prelude += f" {{{bounds}, strides = {array([1] * len(sizes))}}} : ({operand_type}) -> {tensor(part)}\n"
             values.append((f"%s{number}", tensor(part)))
             total += part[dim]
         else:
-            values.append((random.choice(["%a0", "%a0", "%a1"]), whole))
+            values.append((random.choice(["%a0", "%a0", "%a1"]), operand_type))
             total += sizes[dim]
     out = tensor([*sizes[:dim], total, *sizes[dim + 1 :]])
-    return function_of("concatenate", [whole] * 2, [out], f"dimension = {dim} : i64", prelude=prelude, values=values)
+    return function_of(
+        "concatenate", [operand_type] * 2, [out], f"dimension = {dim} : i64", prelude=prelude, values=values
+    )
 
 
 @generator

@@ -32,14 +32,14 @@ def window(random: Random, *, dilated: bool) -> GeneratedWindows:
 
 def attributes_of(random: Random, windows: Sequence[GeneratedWindows], base: str, dilation: str) -> str:
     """The attributes besides the sizes; those that say nothing are absent now and then."""
-    numbers = {"window_strides": [own.stride for own in windows]}
-    numbers |= {base: [own.base for own in windows], dilation: [own.dilation for own in windows]}
+    numbers = {"window_strides": [window.stride for window in windows]}
+    numbers |= {base: [window.base for window in windows], dilation: [window.dilation for window in windows]}
     texts = [
-        f"{name} = {array(own)}"
-        for name, own in numbers.items()
-        if name and not (set(own) <= {1} and random.random() < 0.5)
+        f"{name} = {array(window)}"
+        for name, window in numbers.items()
+        if name and not (set(window) <= {1} and random.random() < 0.5)
     ]
-    pads = [[own.low, own.high] for own in windows]
+    pads = [[window.low, window.high] for window in windows]
     if any(map(any, pads)) or (pads and random.random() < 0.5):
         texts.append(f"padding = dense<{pads}> : tensor<{len(pads)}x2xi64>")
     return ", ".join(texts)

@@ -96,11 +96,11 @@ def test_common_factors_have_the_same_stride_on_both_sides(shapes):
     rule = rule_between(shapes)
     strides = []
     for mapping in (rule.operand_mappings[0], rule.result_mappings[0]):
-        stride, found = 1, {}
+        stride, collected = 1, {}
         for factor in reversed([item for dim in mapping for item in dim]):
-            found[factor] = stride
+            collected[factor] = stride
             stride *= rule.factor_sizes[factor]
-        strides.append(found)
+        strides.append(collected)
     for factor in strides[0].keys() & strides[1].keys():
         assert strides[0][factor] == strides[1][factor]
 

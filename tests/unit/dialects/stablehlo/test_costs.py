@@ -122,8 +122,8 @@ _MESH_GROUPS = "#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [{}]>"
 def test_a_collective_goes_over_its_first_group(groups, expected):
     """Groups are lists of devices, or axes of a mesh whose devices are numbered row by row."""
     op = _find(REDUCE.replace("GROUPS", groups), "stablehlo.all_reduce")
-    found = Registry.from_entry_points().get_cost(op).get_collective(op)
-    assert (found.kind, found.group) == ("all_reduce", expected)
+    actual = Registry.from_entry_points().get_cost(op).get_collective(op)
+    assert (actual.kind, actual.group) == ("all_reduce", expected)
 
 
 def test_a_permutation_goes_over_all_devices_it_names():
@@ -209,9 +209,9 @@ def test_an_update_in_place_writes_what_it_changes_and_a_kept_operand_is_copied(
   return %0 : tensor<64x128xf32>"""
     signature = "%x: tensor<64x128xf32>{0}, %u: tensor<1x128xf32>, %i: tensor<i32>) -> (tensor<64x128xf32>"
     donated = _of(signature.format(" {tf.aliasing_output = 0 : i32}"), text)
-    kept = _of(signature.format(""), text)
+    named = _of(signature.format(""), text)
     assert donated.memory_traffic_bytes.value == 2 * 512 + 4
-    assert kept.memory_traffic_bytes.value == donated.memory_traffic_bytes.value + 2 * 64 * 512
+    assert named.memory_traffic_bytes.value == donated.memory_traffic_bytes.value + 2 * 64 * 512
     assert donated.peak_bytes.value == 64 * 512 + 512 + 4
 
 
@@ -241,12 +241,12 @@ func.func @main(%x: tensor<1x16x8x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{
 
 
 @pytest.mark.parametrize(
-    ("given", "made", "per_part"),
+    ("source", "target", "per_part"),
     [("16xf32", "16x4xui8", 6), ("16x4xui8", "16xf32", 5), ("64xf32", "64xi32", 0)],
 )
-def test_words_are_shifted_into_parts_and_parts_into_words(given, made, per_part):
+def test_words_are_shifted_into_parts_and_parts_into_words(source, target, per_part):
     """XLA says 6 for each of 64 bytes of words, 5 for each byte that is joined, and nothing for the same width."""
     text = f"""
-  %0 = stablehlo.bitcast_convert %x : (tensor<{given}>) -> tensor<{made}>
-  return %0 : tensor<{made}>"""
-    assert _of(f"%x: tensor<{given}>) -> (tensor<{made}>", text).flops.value == per_part * 64
+  %0 = stablehlo.bitcast_convert %x : (tensor<{source}>) -> tensor<{target}>
+  return %0 : tensor<{target}>"""
+    assert _of(f"%x: tensor<{source}>) -> (tensor<{target}>", text).flops.value == per_part * 64

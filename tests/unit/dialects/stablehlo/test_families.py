@@ -31,13 +31,13 @@ def family_of(path: Path) -> str:
 @cache
 def definitions_by_family() -> dict[str, list[OpDefinition]]:
     """Return the definitions that each family registers."""
-    found = {}
+    collected = {}
     for family in FAMILIES:
         definitions = Definitions(StablehloLocalOps())
         family.register(definitions)
         dialects = (definitions.stablehlo, definitions.chlo, definitions.mhlo)
-        found[family.__name__.rpartition(".")[2]] = [item for dialect in dialects for item in dialect.definitions]
-    return found
+        collected[family.__name__.rpartition(".")[2]] = [item for dialect in dialects for item in dialect.definitions]
+    return collected
 
 
 def texts(path: Path) -> Iterator[str]:

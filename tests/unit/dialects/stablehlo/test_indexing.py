@@ -34,9 +34,9 @@ CASES: list[tuple[str, list[Any], list[Any], dict[str, Any]]] = [
 
 def indexing_of(name: str, operands: list[Any], results: list[Any], attributes: dict[str, Any]) -> OpIndexing:
     """Return the maps of one op."""
-    found = REGISTRY.get_indexing(make_op(name, operands, results, **attributes))
-    assert found is not None
-    return found
+    actual = REGISTRY.get_indexing(make_op(name, operands, results, **attributes))
+    assert actual is not None
+    return actual
 
 
 def pairs(map_: IndexingMap) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:

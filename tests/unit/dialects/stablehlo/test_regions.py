@@ -42,11 +42,11 @@ def test_a_reduce_combines_as_its_region_does(op, element, expected):
         : (tensor<8x4x{element}>, tensor<{element}>) -> tensor<8x{element}>
       return %0 : tensor<8x{element}>
     }}"""
-    rule, found = reductions(text, "stablehlo.reduce")
+    rule, actual = reductions(text, "stablehlo.reduce")
     assert str(rule) == "<([i, j], [])->([i]) {i=8, j=4} reduction={j}>"
-    assert dict(found.combiners) == {1: expected}
-    assert found.initial_operands == (1,)
-    assert not found.shape_collectives
+    assert dict(actual.combiners) == {1: expected}
+    assert actual.initial_operands == (1,)
+    assert not actual.shape_collectives
 
 
 def test_the_position_of_the_largest_element_is_no_reduction():
@@ -63,8 +63,8 @@ def test_the_position_of_the_largest_element_is_no_reduction():
         }
       return %0#0, %0#1 : tensor<8xf32>, tensor<8xi32>
     }"""
-    _, found = reductions(text, "stablehlo.reduce")
-    assert set(found.combiners.values()) == {None}
+    _, actual = reductions(text, "stablehlo.reduce")
+    assert set(actual.combiners.values()) == {None}
 
 
 def make_region(program: Program, argument_types, returned=None):

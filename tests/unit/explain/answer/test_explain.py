@@ -21,19 +21,19 @@ def result() -> Result:
 
 def test_an_op_is_explained_with_its_factors_and_what_went_through(result: Result) -> None:
     """Rule, kinds, directions level by level, moves and refusals."""
-    one = result.explain_op("model.py:12")
-    assert one.op == "stablehlo.dot_general %0"
-    assert [(factor.factor, factor.kind) for factor in one.factors] == [
+    single = result.explain_op("model.py:12")
+    assert single.op == "stablehlo.dot_general %0"
+    assert [(factor.factor, factor.kind) for factor in single.factors] == [
         ("i", "pass_through"),
         ("j", "pass_through"),
         ("k", "reduction"),
     ]
-    assert one.factors[2].directions == ("none", "none", "none", "both", "both")
-    assert one.factors[2].places == ("params['w'] dim 1", "%arg1 dim 0")
-    moves = [(move.value, move.dimension, move.source, move.axis) for move in one.accepted]
+    assert single.factors[2].directions == ("none", "none", "none", "both", "both")
+    assert single.factors[2].places == ("params['w'] dim 1", "%arg1 dim 0")
+    moves = [(move.value, move.dimension, move.source, move.axis) for move in single.accepted]
     assert moves == [("%0", 0, "params['w']", '"a"'), ("params['w']", 1, "%arg1", '"b"')]
-    assert {reason.code for reason in one.refused} == {"lost", "overlap"}
-    assert "directions by level: none, none, none, both, both" in str(one)
+    assert {reason.code for reason in single.refused} == {"lost", "overlap"}
+    assert "directions by level: none, none, none, both, both" in str(single)
 
 
 def test_an_op_without_a_rule_cannot_be_explained(result: Result) -> None:
@@ -63,8 +63,8 @@ def test_the_first_line_names_value_type_op_and_place() -> None:
 def test_only_the_dimension_that_is_asked_for_is_explained() -> None:
     """All of them by default."""
     result = traced(BODY)
-    assert [one.dimension for one in result.explain("%0").dimensions] == [0, 1]
-    assert [one.dimension for one in result.explain("%0", dim=1).dimensions] == [1]
+    assert [item.dimension for item in result.explain("%0").dimensions] == [0, 1]
+    assert [item.dimension for item in result.explain("%0", dim=1).dimensions] == [1]
 
 
 def test_the_text_names_chain_level_and_losing_candidate(result: Result) -> None:
@@ -86,5 +86,5 @@ def test_a_settled_run_has_no_such_place() -> None:
 
 def test_a_place_is_one_line() -> None:
     """With the place of the op, where it is known."""
-    one = NotSettled("toy.dot %0", "/x/model.py:7:8", "%0", 0, '"a"', "x", 1, "i")
-    assert str(one) == '%0 dim 0 <- x dim 1 "a": through toy.dot %0 at model.py:7:8, factor i'
+    single = NotSettled("toy.dot %0", "/x/model.py:7:8", "%0", 0, '"a"', "x", 1, "i")
+    assert str(single) == '%0 dim 0 <- x dim 1 "a": through toy.dot %0 at model.py:7:8, factor i'

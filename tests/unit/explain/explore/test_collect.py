@@ -129,9 +129,9 @@ def test_proposals_are_priced_by_solving_again():
     data = _data(RIVALS, proposals=2)
     assert data["proposals"]
     sent = data["runs"][0]["quantities"]["communication_bytes"]["value"]
-    for one in data["proposals"]:
-        assert one["before"]["sent"] == sent
-        assert one["useful"] == (one["after"]["sent"] < sent)
+    for item in data["proposals"]:
+        assert item["before"]["sent"] == sent
+        assert item["useful"] == (item["after"]["sent"] < sent)
     assert _data(RIVALS, proposals=0)["proposals"] == []
 
 

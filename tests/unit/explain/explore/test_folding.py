@@ -100,8 +100,8 @@ def test_visits_go_from_groups_to_what_is_in_them():
     """Each group is entered before its ops, with the number of the group around it."""
     entered = []
 
-    def enter(one, parent):
-        entered.append((one.name, parent))
+    def enter(child, parent):
+        entered.append((child.name, parent))
         return len(entered)
 
     leaves = []
@@ -114,16 +114,16 @@ def test_visits_go_from_groups_to_what_is_in_them():
 def test_the_layers_of_a_sequence_are_found():
     """Equal pieces behind each other are one repetition, whatever stands before and behind."""
     layer = [f"op {number}" for number in range(30)]
-    found = find_repeats(["a", "b", *layer * 5, "c"])
-    assert found == (Repeat(2, 30, 5),)
+    actual = find_repeats(["a", "b", *layer * 5, "c"])
+    assert actual == (Repeat(2, 30, 5),)
 
 
 def test_two_parts_of_a_program_are_found_both():
     """A forward and a backward pass repeat each for themselves, in order."""
     forward = [f"f{number}" for number in range(12)]
     backward = [f"b{number}" for number in range(20)]
-    found = find_repeats([*forward * 4, "loss", *backward * 4])
-    assert [(one.period, one.count) for one in found] == [(12, 4), (20, 4)]
+    actual = find_repeats([*forward * 4, "loss", *backward * 4])
+    assert [(item.period, item.count) for item in actual] == [(12, 4), (20, 4)]
 
 
 def test_what_does_not_repeat_is_left_alone():
@@ -137,12 +137,12 @@ def test_repetitions_are_what_they_say():
     for _ in range(20):
         keys = [chance.choice("abc") for _ in range(200)]
         position = 0
-        for one in find_repeats(keys):
-            assert one.start >= position
-            assert one.count >= 2
-            pieces = {tuple(keys[start : start + one.period]) for start in range(one.start, one.stop, one.period)}
+        for item in find_repeats(keys):
+            assert item.start >= position
+            assert item.count >= 2
+            pieces = {tuple(keys[start : start + item.period]) for start in range(item.start, item.stop, item.period)}
             assert len(pieces) == 1
-            position = one.stop
+            position = item.stop
 
 
 @pytest.mark.parametrize(

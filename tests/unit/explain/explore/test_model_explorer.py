@@ -25,12 +25,12 @@ def test_graphs_have_the_form_that_model_explorer_reads():
     assert len(nodes) == len(only["nodes"])
     for node in nodes.values():
         assert set(node) == {"id", "label", "namespace", "attrs", "incomingEdges", "outputsMetadata"}
-        for attribute in (*node["attrs"], *(item for one in node["outputsMetadata"] for item in one["attrs"])):
+        for attribute in (*node["attrs"], *(item for entry in node["outputsMetadata"] for item in entry["attrs"])):
             assert set(attribute) == {"key", "value"}
             assert all(isinstance(text, str) for text in attribute.values())
         for edge in node["incomingEdges"]:
             source = nodes[edge["sourceNodeId"]]
-            assert edge["sourceNodeOutputId"] in {one["id"] for one in source["outputsMetadata"]}
+            assert edge["sourceNodeOutputId"] in {entry["id"] for entry in source["outputsMetadata"]}
     tanh = next(node for node in nodes.values() if node["label"] == "stablehlo.tanh")
     assert tanh["namespace"] == "@main/layer_0"
 
@@ -38,7 +38,7 @@ def test_graphs_have_the_form_that_model_explorer_reads():
 def test_node_data_are_the_bytes_sent_at_each_op():
     """Only ops with transfers have a number; it belongs to a node of the graph."""
     graph, data = _files()
-    (results,) = [one["results"] for one in data.values()]
+    (results,) = [entry["results"] for entry in data.values()]
     labels = {node["id"]: node["label"] for node in graph["graphs"][0]["nodes"]}
     assert set(data) == {graph["graphs"][0]["id"]}
     assert [(labels[node], item["value"]) for node, item in results.items()] == [("stablehlo.dot_general", 512.0)]

@@ -77,9 +77,9 @@ def test_threads_take_the_stand_in_away_once(monkeypatch: pytest.MonkeyPatch) ->
 
     class SlowModules(dict[str, ModuleType]):
         def get(self, *args):
-            found = super().get(*args)
+            actual = super().get(*args)
             time.sleep(0.05)
-            return found
+            return actual
 
     modules = SlowModules(numpy=ModuleType("numpy"))
     monkeypatch.setattr(bindings, "sys", SimpleNamespace(modules=modules))

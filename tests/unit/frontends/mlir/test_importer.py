@@ -141,9 +141,9 @@ def test_types_keep_their_text(text, expected):
 )
 def test_attributes_become_plain_values(text, expected):
     """Whatever has an obvious form in Python takes it, the rest keeps its text."""
-    found = _attribute(text)
-    assert found == expected
-    assert type(found) is type(expected)
+    actual = _attribute(text)
+    assert actual == expected
+    assert type(actual) is type(expected)
 
 
 def test_large_constants_are_not_decoded():
@@ -155,9 +155,9 @@ def test_large_constants_are_not_decoded():
         "dense<1> : tensor<2xi4>",
         "dense_resource<r> : tensor<2xi32>",
     ):
-        found = _attribute(text)
-        assert isinstance(found, OpaqueElements)
-        assert found == _attribute(text) or str(found) == str(_attribute(text))
+        actual = _attribute(text)
+        assert isinstance(actual, OpaqueElements)
+        assert actual == _attribute(text) or str(actual) == str(_attribute(text))
 
 
 def test_attributes_without_a_class_in_the_bindings_do_no_harm():
@@ -250,8 +250,8 @@ func.func @jumping(%a: tensor<5xf32>, %n: tensor<6xi32>) -> (tensor<6xi32>, tens
   return %n, %b : tensor<6xi32>, tensor<5xf32>
 }
 """)
-    found = {name: [str(one.type) for one in op.function_results] for name, op in program.functions.items()}
-    assert found == {
+    actual = {name: [str(item.type) for item in op.function_results] for name, op in program.functions.items()}
+    assert actual == {
         "declared": ["tensor<3xf32>", "tensor<4xi32>"],
         "empty": [],
         "jumping": ["tensor<6xi32>", "tensor<5xf32>"],

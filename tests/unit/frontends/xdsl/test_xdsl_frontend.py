@@ -146,12 +146,12 @@ def test_properties_of_unregistered_ops_stay_properties() -> None:
       func.return %m : tensor<8x4xf32>
     }
     """
-    found = sdy.propagate(parse_module(text)).text
-    assert '<{sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}>' in found
-    assert 'in_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in found
-    assert 'out_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in found
-    assert "?" not in found
-    assert "replicated=" not in found
+    actual = sdy.propagate(parse_module(text)).text
+    assert '<{sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}>' in actual
+    assert 'in_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in actual
+    assert 'out_shardings = #sdy.sharding_per_value<[<@mesh, [{"y"}, {}]>]>' in actual
+    assert "?" not in actual
+    assert "replicated=" not in actual
 
 
 def test_arguments_go_by_their_names_in_the_text() -> None:
@@ -281,9 +281,9 @@ def test_ops_implement_the_protocols_themselves() -> None:
 def test_traits_of_classes_are_known_and_a_plugin_has_the_last_word() -> None:
     """A class fills only what the definition of a plugin leaves open."""
     program = import_module(own_module())
-    own = sdy.Dialect("own")
-    own.op("own.flip", rule="i j -> i j")
-    registry = extend(program, Registry.of([own]))
+    dialect = sdy.Dialect("own")
+    dialect.op("own.flip", rule="i j -> i j")
+    registry = extend(program, Registry.of([dialect]))
     ops = {op.name: op for op in program.walk()}
     assert registry.has_trait(ops["own.ones"], sdy.ConstantLike)
     assert registry.get_data_flow(ops["own.repeat"]) is not None
@@ -329,9 +329,9 @@ def test_both_frontends_decode_alike():
 
     for source in (BODY, parse_module(f"builtin.module {{ {BODY} }}")):
         op = next(op for op in read_program(source).walk() if op.name == "toy.f")
-        found = {name: op.attributes[name] for name in ATTRIBUTES}
-        assert found == {name: value for name, (_, value) in ATTRIBUTES.items()}
-        assert [type(item) for item in found["flags"]] == [bool, bool]
-        assert {name: type(value) for name, value in found.items()} == {
+        actual = {name: op.attributes[name] for name in ATTRIBUTES}
+        assert actual == {name: value for name, (_, value) in ATTRIBUTES.items()}
+        assert [type(item) for item in actual["flags"]] == [bool, bool]
+        assert {name: type(value) for name, value in actual.items()} == {
             name: type(value) for name, (_, value) in ATTRIBUTES.items()
         }

@@ -34,15 +34,15 @@ def test_the_attributes_of_native_ops_are_shared() -> None:
             "%1 = call @f(%0) : (tensor<8xf32>) -> tensor<8xf32>\nreturn %1 : tensor<8xf32> }"
         )
     )
-    one, other = [op.attributes for op in program.walk() if op.name == "func.call"]
-    assert isinstance(one, SharedAttributes)
-    assert list(shared_symbols(one) or ()) == ["f"]
-    assert shared_key(one) is not None
-    assert shared_key(one) == shared_key(other)
-    before = shared_parts(one)
-    one["more"] = 1
-    assert shared_key(one) is None
-    assert shared_parts(one) != before == shared_parts(other)
+    left, right = [op.attributes for op in program.walk() if op.name == "func.call"]
+    assert isinstance(left, SharedAttributes)
+    assert list(shared_symbols(left) or ()) == ["f"]
+    assert shared_key(left) is not None
+    assert shared_key(left) == shared_key(right)
+    before = shared_parts(left)
+    left["more"] = 1
+    assert shared_key(left) is None
+    assert shared_parts(left) != before == shared_parts(right)
 
 
 def test_freezing_tells_numbers_of_different_types_apart() -> None:

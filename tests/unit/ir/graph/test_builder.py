@@ -35,10 +35,10 @@ def test_the_number_of_results_decides_what_op_returns():
     """One result comes as a value, any other number as a tuple."""
     b = Builder()
     with b.function("main", [T]) as (x,):
-        one = b.op("toy.one", [x], [T])
+        single = b.op("toy.one", [x], [T])
         none, two = b.op("toy.none", [x]), b.op("toy.two", [x], [T, T])
         b.return_()
-    assert one.index == 0
+    assert single.index == 0
     assert none == ()
     assert [value.index for value in two] == [0, 1]
 

@@ -56,9 +56,9 @@ def test_the_index_agrees_with_a_walk(edits: list[tuple[str, str, int, set[str]]
     for action, name, number, asked in edits:
         _edit(program, action, name, number)
         if asked:
-            found = [op for op in program.walk() if op.name in asked]
-            assert list(ops_named(program, *asked)) == found
-            assert program.index.derived(asked, _roots) == _roots(found)
+            actual = [op for op in program.walk() if op.name in asked]
+            assert list(ops_named(program, *asked)) == actual
+            assert program.index.derived(asked, _roots) == _roots(actual)
         else:
             assert list(all_ops(program)) == list(program.walk())
 

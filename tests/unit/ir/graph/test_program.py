@@ -180,9 +180,9 @@ def test_new_ids_of_a_copy_are_new():
     """An op made in a copy gets ids that no op or value of the original has."""
     program = _read(LOOP)
     copied = copy_program(program)
-    made = Op(copied, "toy.new", (), [_add_of(copied).result.type])
-    assert made.id not in {op.id for op in program.walk()}
-    assert made.result.id not in {value.id for op in program.walk() for value in op.results}
+    clone = Op(copied, "toy.new", (), [_add_of(copied).result.type])
+    assert clone.id not in {op.id for op in program.walk()}
+    assert clone.result.id not in {value.id for op in program.walk() for value in op.results}
 
 
 def test_locations_are_those_of_the_original():

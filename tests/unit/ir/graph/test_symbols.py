@@ -114,8 +114,8 @@ def test_calls_come_in_the_order_of_mlirs_symbol_walk():
                             b.op("toy.yield", [b.call("f", [x], [T])], [])
                     b.op("toy.yield", [b.call("f", [x], [T])], [])
         b.return_(b.call("f", [op.results[0]], [T]))
-    found = [_place(call) for call in calls_by_callee(b.program)["f"]]
-    assert found == ["func.func 0", "toy.if 1", "toy.if 0", "toy.loop 0"]
+    actual = [_place(call) for call in calls_by_callee(b.program)["f"]]
+    assert actual == ["func.func 0", "toy.if 1", "toy.if 0", "toy.loop 0"]
 
 
 def _place(call):

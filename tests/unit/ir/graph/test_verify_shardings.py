@@ -46,9 +46,9 @@ def test_what_is_wrong_is_said_with_the_op(given, code):
     """A sharding that its mesh or its value does not allow is named with the op and the result."""
     with pytest.raises(VerificationError) as caught:
         verify_shardings(program(given))
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.op) == (code, "toy.neg")
-    assert found.message.startswith("result 0: ")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.op) == (code, "toy.neg")
+    assert diagnostic.message.startswith("result 0: ")
 
 
 def test_arguments_and_function_results_are_checked():
@@ -57,6 +57,6 @@ def test_arguments_and_function_results_are_checked():
     with b.function("main", [T]) as (value,):
         b.return_(value)
     function = b.program.functions["main"]
-    for one in (value, function.function_results[0]):
-        b.program.shardings[one.id] = sharding(("x",), ("x",))
+    for entry in (value, function.function_results[0]):
+        b.program.shardings[entry.id] = sharding(("x",), ("x",))
     assert [item.message[:10] for item in diagnose_shardings(b.program)] == ["argument 0", "result 0: "]

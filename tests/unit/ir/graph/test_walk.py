@@ -50,14 +50,14 @@ def test_ops_come_in_program_order(b: Builder) -> None:
 
 def test_what_was_found_holds_until_ops_come_or_go(b: Builder) -> None:
     """The same question gives the same list, until an op is inserted, moved or erased anywhere."""
-    found = ops_named(b.program, "toy.add")
-    assert ops_named(b.program, "toy.add") is found
+    actual = ops_named(b.program, "toy.add")
+    assert ops_named(b.program, "toy.add") is actual
     loop = ops_named(b.program, "toy.loop")[0]
     inner = loop.regions[0].block
     new = inner.append(Op(b.program, "toy.add", [inner.arguments[0]], [tensor(8)]))
-    assert list(ops_named(b.program, "toy.add")) == [*found[:2], new, found[2]]
+    assert list(ops_named(b.program, "toy.add")) == [*actual[:2], new, actual[2]]
     new.erase()
-    assert ops_named(b.program, "toy.add") == found
+    assert ops_named(b.program, "toy.add") == actual
 
 
 def test_what_was_found_holds_while_others_come_and_go(b: Builder) -> None:
@@ -153,9 +153,9 @@ def test_own_values_are_those_of_one_op() -> None:
 def test_all_values_go_inside() -> None:
     """All values of a program are those of its ops and of the ops in their regions, each once, in program order."""
     program = loop().build()
-    found = list(all_values(program))
-    assert [value for op in program.walk() for value in own_values(op) if value not in op.function_results] == found
-    assert len({value.id for value in found}) == len(found) == 3
+    actual = list(all_values(program))
+    assert [value for op in program.walk() for value in own_values(op) if value not in op.function_results] == actual
+    assert len({value.id for value in actual}) == len(actual) == 3
 
 
 def test_declarations_have_no_entry() -> None:

@@ -75,10 +75,10 @@ def test_uses_are_in_the_order_of_the_text() -> None:
     program = import_module(parse_module(NESTED))
     capture_unchanged_values(program)
     again = import_module(parse_module(_expected("", CAPTURED.replace("%A", "%a"))))
-    for one, other in zip(program.walk(), again.walk(), strict=True):
-        uses = [[(user.name, number) for user, number in value.uses] for value in (*one.results, *one.operands)]
+    for left, right in zip(program.walk(), again.walk(), strict=True):
+        uses = [[(user.name, number) for user, number in value.uses] for value in (*left.results, *left.operands)]
         assert uses == [
-            [(user.name, number) for user, number in value.uses] for value in (*other.results, *other.operands)
+            [(user.name, number) for user, number in value.uses] for value in (*right.results, *right.operands)
         ]
 
 

@@ -55,8 +55,8 @@ def test_a_local_program_takes_and_gives_global_arrays() -> None:
     assert local.device_count == 4
     assert [item.shard_shape for item in (*local.arguments, *local.results)] == [(2, 3), (3, 2)]
     array = np.arange(24, dtype=np.float32).reshape(4, 6)
-    (found,) = local.run(array)
-    np.testing.assert_array_equal(found, array.T)
+    (actual,) = local.run(array)
+    np.testing.assert_array_equal(actual, array.T)
 
 
 def test_the_result_stays_as_it_is() -> None:
@@ -209,13 +209,13 @@ def test_the_program_of_a_device_runs_alone() -> None:
 
     local = sdy.propagate(COUNTED, local=True).local()
     array = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
-    wanted = array + np.arange(6, dtype=np.float32)
+    expected = array + np.arange(6, dtype=np.float32)
     shards = local.arguments[0].split(array, 4, 0)
     for device, part in enumerate(local.results[0].parts(4)):
         module = local.per_device(device)
         assert "partition_id" not in str(module)
-        (found,) = run_whole(module, [shards[device]])
-        np.testing.assert_array_equal(found, wanted[part])
+        (actual,) = run_whole(module, [shards[device]])
+        np.testing.assert_array_equal(actual, expected[part])
 
 
 def test_devices_are_numbered_from_zero() -> None:
@@ -230,8 +230,8 @@ def test_devices_are_numbered_from_zero() -> None:
 def test_collectives_tell_their_groups() -> None:
     """A local program lists its collectives in the order of the text, with devices in the order of the shards."""
     local = sdy.propagate(WHOLE, local=True).local(per_dim_all_gather=True)
-    found = [(item.kind, str(item.type), item.groups) for item in local.collectives]
-    assert found == [
+    actual = [(item.kind, str(item.type), item.groups) for item in local.collectives]
+    assert actual == [
         ("all_gather", "tensor<3x4xf32>", ((2, 3), (0, 1))),
         ("all_gather", "tensor<6x4xf32>", ((2, 0), (3, 1))),
     ]
@@ -245,8 +245,8 @@ def test_costs_of_local_programs_count_their_collectives() -> None:
 
     result = sdy.propagate(WHOLE, local=True)
     cost = price_local(result.local(), result.registry, "cpu-8")
-    wanted = Session.open(WHOLE).evaluate(None, None).cost
-    assert cost.communication_bytes.value == wanted.communication_bytes.value > 0
+    expected = Session.open(WHOLE).evaluate(None, None).cost
+    assert cost.communication_bytes.value == expected.communication_bytes.value > 0
     assert cost.argument_bytes.value == 24
 
 
@@ -282,8 +282,8 @@ def test_groups_along_axes_run() -> None:
     """
     array = np.arange(24, dtype=np.float32).reshape(4, 6)
     local = sdy.propagate(text, local=True).local()
-    (found,) = local.run(array)
-    np.testing.assert_array_equal(found, array[:2] + array[2:])
+    (actual,) = local.run(array)
+    np.testing.assert_array_equal(actual, array[:2] + array[2:])
     assert "replica_group_mesh_axes" in local.text
 
 
@@ -358,9 +358,9 @@ def test_what_is_summed_already_is_not_summed_again() -> None:
     assert "sdy.reduce_scatter" in once
     twice = sdy.propagate(once, local=True).local()
     array = np.arange(24, dtype=np.float32).reshape(4, 6)
-    rows, whole = twice.run(array)
+    rows, two_rows = twice.run(array)
     np.testing.assert_array_equal(rows, array.sum(1))
-    np.testing.assert_array_equal(whole, array.sum())
+    np.testing.assert_array_equal(two_rows, array.sum())
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -414,9 +414,9 @@ def test_an_argument_that_no_array_is_has_a_place(type_: str, hint: str) -> None
     """The error names the function, its line and the fix."""
     with pytest.raises(UnsupportedError, match=f"argument 1 of the main function has the type {type_}") as caught:
         sdy.propagate(INDEX.replace("ARGUMENT", type_), local=True)
-    (found,) = caught.value.diagnostics
-    assert (found.location, found.op) == ("-:3:1", "func.func")
-    assert hint in found.hint
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.location, diagnostic.op) == ("-:3:1", "func.func")
+    assert hint in diagnostic.hint
 
 
 def test_xla_takes_no_index(tmp_path: Path) -> None:
@@ -427,9 +427,9 @@ def test_xla_takes_no_index(tmp_path: Path) -> None:
     for run in (lambda: result.local().run(np.ones(4, np.float32), np.arange(8)), result.to_jax):
         with pytest.raises(UnsupportedError, match=r"type tensor<8xindex>, which no array") as caught:
             run()
-        (found,) = caught.value.diagnostics
-        assert found.location == f"{path}:3:1"
-        assert "tensor of i64" in found.hint
+        (diagnostic,) = caught.value.diagnostics
+        assert diagnostic.location == f"{path}:3:1"
+        assert "tensor of i64" in diagnostic.hint
 
 
 def test_what_is_no_array_is_named() -> None:

@@ -38,8 +38,8 @@ WARP = Launch((1, 1, 1), (32, 1, 1))
 def run(exchange: str) -> np.ndarray:
     """What a warp writes that exchanges its numbers."""
     module = parse_kernel_module(EXCHANGE.replace("EXCHANGE", exchange))
-    (found,) = run_kernel(module, WARP, [np.arange(32, dtype=np.float32)], [((32,), np.float32)])
-    return found  # type: ignore[no-any-return]
+    (actual,) = run_kernel(module, WARP, [np.arange(32, dtype=np.float32)], [((32,), np.float32)])
+    return actual  # type: ignore[no-any-return]
 
 
 def test_generic_texts_say_the_mode() -> None:

@@ -28,11 +28,11 @@ def test_the_last_warp_of_a_loop() -> None:
 def test_a_transpose_without_conflicts() -> None:
     """A tiled transpose reads and writes whole sectors, and no two threads need one bank."""
     kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims="1, 0", dtype="f32")))
-    found = warp_accesses(kernel, block=3, warp=2)
-    assert len(found) == 32
-    assert {access.passes for access in found if access.is_shared} == {1}
-    assert {access.sectors for access in found if not access.is_shared} == {4}
-    text = draw_text(found)
+    actual = warp_accesses(kernel, block=3, warp=2)
+    assert len(actual) == 32
+    assert {access.passes for access in actual if access.is_shared} == {1}
+    assert {access.sectors for access in actual if not access.is_shared} == {4}
+    text = draw_text(actual)
     assert text.count("8 times") == 4
     assert "writes tile 0, 4 bytes a thread, 8 times: 1 pass each" in text
 
@@ -49,24 +49,24 @@ def shown(text: str) -> dict[int, str]:
 def test_a_line_of_memory_is_as_many_rows_as_it_needs(width: int | None, words: int, dims: str) -> None:
     """Rows are no wider than asked for, whole sectors are in one, and they show what rows of whole lines show."""
     kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims=dims, dtype="f32")))
-    found = warp_accesses(kernel, block=1, warp=1)
-    text, whole = draw_text(found, width=width), draw_text(found)
+    actual = warp_accesses(kernel, block=1, warp=1)
+    text, full_text = draw_text(actual, width=width), draw_text(actual)
     rows = [line for line in text.splitlines() if line.endswith("|")]
     assert {len(line.split("|")[1].split()) for line in rows} == {words}
     assert max(map(len, rows)) <= max(width or 200, 8 * 3 + 13)
-    assert shown(text) == shown(whole)
+    assert shown(text) == shown(full_text)
     assert all(line.strip(" .|0123456789") == "" and shown(line) for line in rows)
     assert [line for line in text.splitlines() if line not in rows] == [
-        line for line in whole.splitlines() if not line.endswith("|")
+        line for line in full_text.splitlines() if not line.endswith("|")
     ]
 
 
 def test_vectors_of_a_row_reduction() -> None:
     """Threads of a row read two neighbours at once; the picture is SVG that parses."""
     kernel = emit(fusion_of(SUM.format(shape="1024x4096", dim=1, result="1024")))
-    found = warp_accesses(kernel)
-    assert [access.width for access in found if access.memory == "parameter 0"] == [8] * 8
-    root = ElementTree.fromstring(draw_svg(found))
+    actual = warp_accesses(kernel)
+    assert [access.width for access in actual if access.memory == "parameter 0"] == [8] * 8
+    root = ElementTree.fromstring(draw_svg(actual))
     labels = [item.text or "" for item in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "reads parameter 0, 8 bytes a thread, 8 times: 8 sectors each" in labels
 
@@ -99,8 +99,8 @@ def access(step: int, width: int, *, is_shared: bool, lanes: int = 32) -> WarpAc
 )
 def test_sectors(step: int, width: int, sectors: int, cost: str) -> None:
     """Neighbours share sectors of 32 bytes; those that are far apart move a sector each."""
-    found = access(step, width, is_shared=False)
-    assert (found.sectors, found.cost) == (sectors, cost)
+    actual = access(step, width, is_shared=False)
+    assert (actual.sectors, actual.cost) == (sectors, cost)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_sectors(step: int, width: int, sectors: int, cost: str) -> None:
 )
 def test_conflicts_of_banks(step: int, width: int, passes: int) -> None:
     """Words of one bank take a pass each, one word for several threads only one; wide accesses need several anyway."""
-    found = access(step, width, is_shared=True)
-    assert found.passes == passes
-    assert ("instead of" in found.cost) == (passes > found.fewest_passes)
+    actual = access(step, width, is_shared=True)
+    assert actual.passes == passes
+    assert ("instead of" in actual.cost) == (passes > actual.fewest_passes)
 
 
 def test_threads_that_take_no_part() -> None:
     """Threads without a place touch nothing."""
-    found = access(4, 4, is_shared=False, lanes=3)
-    assert (found.bytes, found.sectors, list(found.lines)) == (12, 1, [0])
-    assert found.lines[0] == {0: [0], 1: [1], 2: [2]}
+    actual = access(4, 4, is_shared=False, lanes=3)
+    assert (actual.bytes, actual.sectors, list(actual.lines)) == (12, 1, [0])
+    assert actual.lines[0] == {0: [0], 1: [1], 2: [2]}

@@ -38,8 +38,8 @@ def test_a_loop_per_operand() -> None:
 def test_what_is_joined(on: str) -> None:
     """Each element goes through what is computed before the join and after it."""
     x, y, z = (np.arange(size, dtype=np.float32) - 100 for size in (200, 400, 300))
-    (found,) = emit(fusion_of(JOIN)).run(x, y, z, on=on)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found, np.abs(np.concatenate([x, -y, z])))
+    (actual,) = emit(fusion_of(JOIN)).run(x, y, z, on=on)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(actual, np.abs(np.concatenate([x, -y, z])))
 
 
 def test_every_stage_of_a_concatenate_gives_the_same() -> None:
@@ -47,8 +47,8 @@ def test_every_stage_of_a_concatenate_gives_the_same() -> None:
     kernel = emit(fusion_of(JOIN))
     x, y, z = (np.arange(size, dtype=np.float32) - 100 for size in (200, 400, 300))
     for stage in kernel.stages:
-        (found,) = kernel.run(x, y, z, stage=stage)
-        np.testing.assert_array_equal(found, np.abs(np.concatenate([x, -y, z])), err_msg=stage)
+        (actual,) = kernel.run(x, y, z, stage=stage)
+        np.testing.assert_array_equal(actual, np.abs(np.concatenate([x, -y, z])), err_msg=stage)
 
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
@@ -76,9 +76,9 @@ func.func @main(%x: tensor<9x4xf32>, %y: tensor<9x4xf32>, %u: tensor<2x4xf32>, %
 
 def updated(x: np.ndarray, u: np.ndarray, i: int, j: int) -> np.ndarray:
     """What an update gives."""
-    found = x.copy()
-    found[i : i + u.shape[0], j : j + u.shape[1]] = u
-    return found
+    actual = x.copy()
+    actual[i : i + u.shape[0], j : j + u.shape[1]] = u
+    return actual
 
 
 @pytest.mark.parametrize("on", ["interpreter", "host"])
@@ -90,9 +90,9 @@ def test_an_update_begins_where_it_fits(dtype: str, on: str) -> None:
     x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
     number = np.dtype("int32" if dtype == "i32" else "uint8")
     for i, j in ((3, 4), (200, 29), (0, 0)) if dtype == "ui8" else ((3, 4), (-7, 29), (19, -1)):
-        (found,) = kernel.run(x, u, np.array(i, number), np.array(j, number), on=on)  # type: ignore[arg-type]
+        (actual,) = kernel.run(x, u, np.array(i, number), np.array(j, number), on=on)  # type: ignore[arg-type]
         expected = updated(x, u, min(max(i, 0), 15), min(max(j, 0), 24))
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
         assert not x.any()
 
 
@@ -105,8 +105,8 @@ def test_a_bitcast_behind_an_update_moves_nothing() -> None:
     text = text.replace("-> tensor<20x30xf32> {", "-> tensor<600xf32> {\n  %k = stablehlo.negate %i : tensor<i32>", 1)
     kernel = emit(fusion_of(text.replace("%u, %i, %j\n", "%u, %k, %j\n")))
     x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
-    (found,) = kernel.run(x, u, np.int32(-3), np.int32(4))
-    np.testing.assert_array_equal(found, updated(x, u, 3, 4).reshape(600))
+    (actual,) = kernel.run(x, u, np.int32(-3), np.int32(4))
+    np.testing.assert_array_equal(actual, updated(x, u, 3, 4).reshape(600))
 
 
 def test_the_result_is_the_memory_of_the_parameter() -> None:
@@ -206,11 +206,11 @@ def test_an_update_may_read_what_it_writes(read: str, start: str, is_in_place: b
     assert kernel.choice.kind.value == ("in_place_dynamic_update_slice" if is_in_place else "loop")
     x = np.arange(300, dtype=np.int32)
     for i, j in ((3, 60), (-9, 80)):
-        (found,) = kernel.run(x, np.int32(i), np.int32(j), np.array([[7]], np.int32))
+        (actual,) = kernel.run(x, np.int32(i), np.int32(j), np.array([[7]], np.int32))
         at = min(max({"%i": i}.get(start, i + j), 0), 100)
         expected = x.copy()
         expected[at : at + 200] = 2 * read_first(x, read, i, j)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_the_result_may_have_another_shape_than_the_parameter() -> None:
@@ -222,8 +222,8 @@ def test_the_result_may_have_another_shape_than_the_parameter() -> None:
     expected = x.copy()
     expected[3:203] *= 2
     for stage in kernel.stages:
-        (found,) = kernel.run(x, np.int32(3), np.int32(0), np.array([[7]], np.int32), stage=stage)
-        np.testing.assert_array_equal(found, expected.reshape(3, 100), err_msg=stage)
+        (actual,) = kernel.run(x, np.int32(3), np.int32(0), np.array([[7]], np.int32), stage=stage)
+        np.testing.assert_array_equal(actual, expected.reshape(3, 100), err_msg=stage)
 
 
 READS_THE_OTHER = """
@@ -268,8 +268,8 @@ def test_an_update_of_an_update_is_not_in_place() -> None:
     kernel = emit(fusion_of(text))
     assert kernel.choice.kind.value == "loop"
     x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
-    (found,) = kernel.run(x, u, np.int32(3), np.int32(4))
-    np.testing.assert_array_equal(found, updated(updated(x, u, 3, 4), u, 4, 3))
+    (actual,) = kernel.run(x, u, np.int32(3), np.int32(4))
+    np.testing.assert_array_equal(actual, updated(updated(x, u, 3, 4), u, 4, 3))
 
 
 TURNED_LAYOUT = """HloModule turned
@@ -289,5 +289,5 @@ def test_equal_indices_under_another_layout_are_other_elements() -> None:
     kernel = emit(read_fusion(TURNED_LAYOUT))
     assert kernel.choice.kind.value == "loop"
     x = np.arange(400, dtype=np.float32).reshape(20, 20)
-    (found,) = kernel.run(x, np.int32(3))
-    np.testing.assert_array_equal(found, updated(x.T, 2 * x[3:8, 3:9], 3, 3))
+    (actual,) = kernel.run(x, np.int32(3))
+    np.testing.assert_array_equal(actual, updated(x.T, 2 * x[3:8, 3:9], 3, 3))

@@ -31,8 +31,8 @@ def start_of(form: IndexForm, indices: np.ndarray, place: tuple[int, ...]) -> tu
     for target, dim in zip(form.batching, form.indices_batching, strict=True):
         start[target] = batch[dim if is_implicit or dim < form.vector_dim else dim - 1]
     inside = [0] * len(form.sizes)
-    kept = [number for number in range(len(form.sizes)) if number not in (*form.collapsed, *form.batching)]
-    for target, dim in zip(kept, form.offset_dims, strict=True):
+    window_dims = [number for number in range(len(form.sizes)) if number not in (*form.collapsed, *form.batching)]
+    for target, dim in zip(window_dims, form.offset_dims, strict=True):
         inside[target] = place[dim]
     return start, inside
 
@@ -117,15 +117,15 @@ def test_several_operands_are_updated_at_once() -> None:
     at = numbers.integers(-2, 11, 20).astype(np.int32)
     u, v = numbers.integers(0, 9, 20).astype(np.float32), numbers.integers(0, 99, 20).astype(np.int32)
     sums, largest = x.copy(), y.copy()
-    for index, one, other in zip(at, u, v, strict=True):
+    for index, left, right in zip(at, u, v, strict=True):
         if 0 <= index < 9:
-            sums[index] += one
-            largest[index] = max(largest[index], other)
+            sums[index] += left
+            largest[index] = max(largest[index], right)
     kernel = emit(fusion_of(PAIRS.format(unique="false", second="d")))
     for on in ("host", "interpreter"):
-        found = kernel.run(x, y, at, u, v, on=on)
-        np.testing.assert_array_equal(found[0], sums)
-        np.testing.assert_array_equal(found[1], largest)
+        actual = kernel.run(x, y, at, u, v, on=on)
+        np.testing.assert_array_equal(actual[0], sums)
+        np.testing.assert_array_equal(actual[1], largest)
 
 
 def test_operands_that_depend_on_each_other_are_refused() -> None:

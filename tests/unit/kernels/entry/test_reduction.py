@@ -45,8 +45,8 @@ def test_sums_are_those_of_numpy(shape: tuple[int, ...], dims: tuple[int, ...]) 
     assert kernel.choice.kind is EmitterKind.REDUCTION
     x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) % 1009 - 500
     for stage in ("initial", None):
-        (found,) = kernel.run(x, stage=stage)
-        np.testing.assert_array_equal(found, x.sum(dims, dtype=np.int32))
+        (actual,) = kernel.run(x, stage=stage)
+        np.testing.assert_array_equal(actual, x.sum(dims, dtype=np.int32))
 
 
 @pytest.mark.parametrize("width", [1300, 4096])
@@ -54,8 +54,8 @@ def test_warps_that_are_done_leave_the_others_alone(width: int) -> None:
     """On the host warps are done while the first one adds up what all of them found."""
     pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
     x = np.arange(3 * width, dtype=np.int32).reshape(3, width) % 1009 - 500
-    (found,) = emit(fusion_of(SUM.format(shape=f"3x{width}", result="3", dims="[1]"))).run(x, on="host")
-    np.testing.assert_array_equal(found, x.sum(1, dtype=np.int32))
+    (actual,) = emit(fusion_of(SUM.format(shape=f"3x{width}", result="3", dims="[1]"))).run(x, on="host")
+    np.testing.assert_array_equal(actual, x.sum(1, dtype=np.int32))
 
 
 ARGMAX = """

@@ -40,11 +40,11 @@ def kernel_of(n: int, size: int, width: int, **more: Any) -> Kernel:
 
 def scattered(x: np.ndarray, at: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The sums of rows; those at places outside of the matrix are left out."""
-    found = x.copy()
+    actual = x.copy()
     for row, values in zip(at[:, 0], u, strict=True):
         if 0 <= row < len(x):
-            found[row] += values
-    return found
+            actual[row] += values
+    return actual
 
 
 def arrays(n: int, size: int, width: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -60,8 +60,8 @@ def test_rows_are_added_at_places(type_: str, dtype: Any, on: str) -> None:
     """Rows that go to one place are all added; those outside are left out, and the given matrix stays as it is."""
     x, at, u = arrays(30, 7, 5, dtype)
     before = x.copy()
-    (found,) = kernel_of(30, 7, 5, type=type_).run(x, at, u, on=on)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel_of(30, 7, 5, type=type_).run(x, at, u, on=on)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
     np.testing.assert_array_equal(x, before)
 
 
@@ -69,8 +69,8 @@ def test_rows_are_added_at_places(type_: str, dtype: Any, on: str) -> None:
 def test_every_stage_adds(stage: str) -> None:
     """The stages give the same sums."""
     x, at, u = arrays(30, 7, 5)
-    (found,) = kernel_of(30, 7, 5).run(x, at, u, stage=stage)
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel_of(30, 7, 5).run(x, at, u, stage=stage)
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
 
 
 def test_unique_places_need_no_atomic_update() -> None:
@@ -79,8 +79,8 @@ def test_unique_places_need_no_atomic_update() -> None:
     assert "atomic_rmw" not in kernel.stages["initial"]
     x, _, u = arrays(30, 40, 5)
     at = np.random.default_rng(0).permutation(40)[:30, np.newaxis].astype(np.int32)
-    (found,) = kernel.run(x, at, u)
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel.run(x, at, u)
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
 
 
 # 700 sorted places are more than the warps of the device, of which 22 begin a row of the matrix each.
@@ -91,8 +91,8 @@ def test_sorted_places_are_added_up_first(width: int, on: str) -> None:
     kernel = kernel_of(700, 22, width, sorted="true")
     x, at, u = arrays(700, 22, width)
     order = np.argsort(at[:, 0], kind="stable")
-    (found,) = kernel.run(x, at[order], u[order], on=on)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel.run(x, at[order], u[order], on=on)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
 
 
 def test_warps_with_one_place_add_nothing_up() -> None:
@@ -102,8 +102,8 @@ def test_warps_with_one_place_add_nothing_up() -> None:
     assert "vector<" not in kernel.stages["initial"]
     x, at, u = arrays(600, 700, 64)
     order = np.argsort(at[:, 0], kind="stable")
-    (found,) = kernel.run(x, at[order], u[order], on="host")
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel.run(x, at[order], u[order], on="host")
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
 
 
 def test_lanes_take_as_many_neighbours_as_windows_have() -> None:
@@ -139,8 +139,8 @@ def test_every_stage_adds_sorted_places(stage: str) -> None:
     kernel = kernel_of(700, 22, 64, sorted="true")
     x, at, u = arrays(700, 22, 64)
     order = np.argsort(at[:, 0], kind="stable")
-    (found,) = kernel.run(x, at[order], u[order], stage=stage)
-    np.testing.assert_array_equal(found, scattered(x, at, u))
+    (actual,) = kernel.run(x, at[order], u[order], stage=stage)
+    np.testing.assert_array_equal(actual, scattered(x, at, u))
 
 
 def test_neighbours_are_added_at_once() -> None:
@@ -164,11 +164,11 @@ def test_scatters_of_another_form_are_refused() -> None:
 def test_pieces_end_with_scatters_that_kernels_take() -> None:
     """A program's scatter is a piece, whose operand another kernel computes before where the program computes it."""
     options = {"n": 3, "size": 4, "width": 5, "type": "f32", "op": "add", "sorted": "false", "unique": "false"}
-    given = SCATTER.format(operand="%x", **options)
+    scatter = SCATTER.format(operand="%x", **options)
     computed = SCATTER.format(operand="%y", **options).replace(
         "  %v =", "  %y = stablehlo.negate %x : tensor<4x5xf32>\n  %v ="
     )
-    assert [emit(piece).choice.kind.value for piece in read_fusions(given)][-1] == "scatter"
+    assert [emit(piece).choice.kind.value for piece in read_fusions(scatter)][-1] == "scatter"
     assert [emit(piece).choice.kind.value for piece in read_fusions(computed)] == ["loop", "scatter"]
 
 
@@ -198,11 +198,11 @@ def test_updates_that_read_the_operand_update_a_copy(indices: str, updates: str)
     x = np.random.default_rng(4).integers(0, 40, (30, 4)).astype(np.int32)
     at = np.random.default_rng(5).integers(-3, 33, (20, 1)).astype(np.int32)
     w = np.random.default_rng(6).integers(0, 9, (20, 1, 4)).astype(np.int32)
-    given = w if updates == "%w" else at
-    found = [kernel.run(x, given, on=on)[0] for on in ("host", "interpreter")]
+    operand = w if updates == "%w" else at
+    actual = [kernel.run(x, operand, on=on)[0] for on in ("host", "interpreter")]
     rows = x[:20, :1] if indices == "%c" else at
     want = scattered(x, rows, w[:, 0] if updates == "%w" else x[:20])
-    for array in found:
+    for array in actual:
         np.testing.assert_array_equal(array, want)
     *others, last = [emit(piece) for piece in read_fusions(text)]
     assert others
@@ -217,13 +217,13 @@ def test_windows_are_added_up_first_only_by_regions_that_allow_it(op: str) -> No
     assert ("vector<" in kernel.stages["initial"]) is (op == "add")
     x, at, u = arrays(700, 22, 5, np.int32)
     order = np.argsort(at[:, 0], kind="stable")
-    (found,) = kernel.run(x, at[order], u[order])
-    np.testing.assert_array_equal(found, scattered(x, at, u if op == "add" else -u))
+    (actual,) = kernel.run(x, at[order], u[order])
+    np.testing.assert_array_equal(actual, scattered(x, at, u if op == "add" else -u))
 
 
 def test_threads_behind_the_last_window_read_nothing() -> None:
     """A block has whole warps: 26 of 32 threads have no window, and the guard that keeps them apart is not folded."""
     for stage in (None, "initial"):
         x, at, u = arrays(3, 4, 2)
-        (found,) = kernel_of(3, 4, 2).run(x, at, u, stage=stage)
-        np.testing.assert_array_equal(found, scattered(x, at, u))
+        (actual,) = kernel_of(3, 4, 2).run(x, at, u, stage=stage)
+        np.testing.assert_array_equal(actual, scattered(x, at, u))

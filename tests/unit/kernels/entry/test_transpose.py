@@ -80,10 +80,10 @@ def test_transposes_at_stages(shape: str, result: str, dims: str, dtype: str) ->
     kernel = transposed(shape, result, dims, dtype)
     assert kernel.choice.kind.value == "transpose"
     x = numbers(tuple(map(int, shape.split("x"))), dtype)
-    wanted = x.transpose([int(item) for item in dims.split(",")])
+    expected = x.transpose([int(item) for item in dims.split(",")])
     for stage in (*STAGES, LAST_WITH_TENSORS):
-        (found,) = kernel.run(x, stage=stage)
-        assert found.tobytes() == np.ascontiguousarray(wanted).tobytes(), stage
+        (actual,) = kernel.run(x, stage=stage)
+        assert actual.tobytes() == np.ascontiguousarray(expected).tobytes(), stage
 
 
 @pytest.mark.parametrize("dtype", ["f32", pytest.param("bf16", marks=pytest.mark.slow)])
@@ -104,8 +104,8 @@ def test_columns_that_wrap_on_the_host() -> None:
     """Places in the tile begin again at the last column; vectors of the host's loops take them as they are."""
     kernel = transposed("64x128", "128x64", "1, 0", "i8")
     x = np.random.default_rng(0).integers(-128, 128, (64, 128)).astype(np.int8)
-    (found,) = kernel.run(x, on="host")
-    np.testing.assert_array_equal(found, x.T)
+    (actual,) = kernel.run(x, on="host")
+    np.testing.assert_array_equal(actual, x.T)
 
 
 def test_what_follows_a_transpose_is_its_epilogue() -> None:
@@ -113,8 +113,8 @@ def test_what_follows_a_transpose_is_its_epilogue() -> None:
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=64)))
     assert "main__epilogue__add" in kernel.stages["initial"]
     x = np.linspace(1, 5, 64 * 64, dtype=np.float32).reshape(64, 64)
-    (found,) = kernel.run(x, stage=LAST_WITH_TENSORS)
-    np.testing.assert_allclose(found, np.log(x) + np.log(x).T, rtol=1e-6)
+    (actual,) = kernel.run(x, stage=LAST_WITH_TENSORS)
+    np.testing.assert_allclose(actual, np.log(x) + np.log(x).T, rtol=1e-6)
 
 
 def test_vectors_of_a_transpose_that_keeps_the_fast_dimension() -> None:

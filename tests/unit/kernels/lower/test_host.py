@@ -55,8 +55,8 @@ def test_functions_of_the_library() -> None:
     """Functions that no processor has come from the C library; one that is called twice stays a function."""
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=9)))
     x = np.linspace(1, 5, 81, dtype=np.float32).reshape(9, 9)
-    (found,) = kernel.run(x, on="host")
-    np.testing.assert_allclose(found, np.log(x) + np.log(x).T, rtol=1e-6)
+    (actual,) = kernel.run(x, on="host")
+    np.testing.assert_allclose(actual, np.log(x) + np.log(x).T, rtol=1e-6)
 
 
 @pytest.mark.parametrize("op", ["add", "multiply", "divide", "maximum"])
@@ -64,10 +64,10 @@ def test_bf16_is_rounded_by_integers(op: str) -> None:
     """bf16 is computed in f32 and rounded to the nearest, halves to even; small numbers are kept."""
     dtype = ml_dtypes.bfloat16
     x, y = (each.reshape(-1).astype(dtype) for each in np.meshgrid(SPECIAL, SPECIAL))
-    (found,) = emit(fusion_of(COMBINE.format(n=len(x), type="bf16", op=op))).run(x, y, on="host")
+    (actual,) = emit(fusion_of(COMBINE.format(n=len(x), type="bf16", op=op))).run(x, y, on="host")
     with np.errstate(all="ignore"):
         exact = getattr(np, op)(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
-    same = (found == exact) | (np.isnan(found) & np.isnan(exact))
+    same = (actual == exact) | (np.isnan(actual) & np.isnan(exact))
     assert same.all()
 
 
@@ -76,9 +76,9 @@ def test_f64_is_rounded_once(type_: str, dtype: type) -> None:
     """A f64 just beside a tie of the short type is rounded to its own side, not by way of f32."""
     step = float(ml_dtypes.finfo(dtype).eps)
     x = np.array([1 + step / 2 + tiny for tiny in (0, 1e-12, -1e-12)] + [1e300, -1e300, np.inf, 0.1])
-    (found,) = emit(fusion_of(CONVERT.format(n=len(x), source="f64", type=type_))).run(x, on="host")
+    (actual,) = emit(fusion_of(CONVERT.format(n=len(x), source="f64", type=type_))).run(x, on="host")
     expected = np.array([1, 1 + step, 1, np.inf, -np.inf, np.inf, 0.1]).astype(dtype)
-    np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
+    np.testing.assert_array_equal(actual.astype(np.float64), expected.astype(np.float64))
 
 
 def test_arrays_that_do_not_fit() -> None:
@@ -94,12 +94,12 @@ def test_arrays_that_do_not_fit() -> None:
 
 def test_arrays_are_aligned() -> None:
     """An array that does not stand where the kernel relies on it is copied; one that does is not."""
-    whole = aligned(np.arange(1000, dtype=np.float32))
-    assert whole.ctypes.data % ALIGNMENT == 0
-    assert aligned(whole) is whole
-    moved = aligned(whole[1:])
+    array = aligned(np.arange(1000, dtype=np.float32))
+    assert array.ctypes.data % ALIGNMENT == 0
+    assert aligned(array) is array
+    moved = aligned(array[1:])
     assert moved.ctypes.data % ALIGNMENT == 0
-    np.testing.assert_array_equal(moved, whole[1:])
+    np.testing.assert_array_equal(moved, array[1:])
 
 
 def test_every_thread_of_the_grid_runs_once() -> None:
@@ -155,7 +155,7 @@ def test_complex_numbers_of_double_precision(op: str, numbers: list[complex], ex
     """Functions of complex numbers keep the range of their type."""
     type_ = f"tensor<{len(numbers)}xcomplex<f64>>"
     text = f"func.func @main(%x: {type_}) -> {type_} {{ %0 = stablehlo.{op} %x : {type_} return %0 : {type_} }}"
-    (found,) = emit(fusion_of(text)).run(np.array(numbers, np.complex128), on="host")
-    wanted = np.array(expected, np.complex128)
+    (actual,) = emit(fusion_of(text)).run(np.array(numbers, np.complex128), on="host")
+    reference = np.array(expected, np.complex128)
     for part in (np.real, np.imag):
-        np.testing.assert_allclose(part(found), part(wanted), rtol=1e-3, atol=1e-305)
+        np.testing.assert_allclose(part(actual), part(reference), rtol=1e-3, atol=1e-305)

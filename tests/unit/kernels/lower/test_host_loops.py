@@ -167,13 +167,13 @@ def test_rows_that_begin_elsewhere(dtype: str, columns: int, steps: int) -> None
     dialect = sdy.Dialect("odd")
     maps = ["(i, j, k, l) -> (j, l)", f"(i, j, k, l) -> (i, (l + {steps}) mod {columns})"]
     dialect.op("odd.rotated", indexing=maps, emission="x, y -> x + y if y > 0 else y")
-    whole = sdy.tensor(2, 4, 8, columns, dtype=dtype)
-    op = make_op("odd.rotated", [sdy.tensor(rows, columns, dtype=dtype) for rows in (4, 2)], [whole])
+    stacked = sdy.tensor(2, 4, 8, columns, dtype=dtype)
+    op = make_op("odd.rotated", [sdy.tensor(rows, columns, dtype=dtype) for rows in (4, 2)], [stacked])
     kernel = emit(Fusion.of_function(op.program.functions["main"], sdy.Registry.of([dialect])))
-    given = [np.arange(rows * columns).reshape(rows, columns) % 50 - 20 for rows in (4, 2)]
-    first, second = (item.astype(numpy_dtype(dtype)) for item in given)
+    operands = [np.arange(rows * columns).reshape(rows, columns) % 50 - 20 for rows in (4, 2)]
+    first, second = (item.astype(numpy_dtype(dtype)) for item in operands)
     second_there = np.roll(second, -steps, 1)[:, None, None]
-    expected = np.broadcast_to(np.where(second_there > 0, first[:, None] + second_there, second_there), whole.shape)
+    expected = np.broadcast_to(np.where(second_there > 0, first[:, None] + second_there, second_there), stacked.shape)
     np.testing.assert_array_equal(kernel.run(first, second, on="host")[0], expected)
 
 
@@ -191,5 +191,5 @@ def test_short_rows_that_are_repeated(shape: tuple[int, ...], dtype: str) -> Non
         }}""")
     )
     given = np.arange(1, shape[-1] + 1).astype(numpy_dtype(dtype))
-    (found,) = kernel.run(given, on="host")
-    np.testing.assert_array_equal(found, np.broadcast_to(given + given, shape))
+    (actual,) = kernel.run(given, on="host")
+    np.testing.assert_array_equal(actual, np.broadcast_to(given + given, shape))

@@ -38,8 +38,8 @@ def on_host(text: str, launch: Launch, like: Any, *inputs: Any) -> Any:
     """
     module = parse_kernel_module(text)
     run_loop_pipeline(module)
-    (found,) = compile_host(module, launch).run([np.asarray(item) for item in inputs], [(like.shape, like.dtype)])
-    return found
+    (actual,) = compile_host(module, launch).run([np.asarray(item) for item in inputs], [(like.shape, like.dtype)])
+    return actual
 
 
 def test_a_transpose() -> None:
@@ -93,8 +93,8 @@ def test_atomic_updates(type_: str, dtype: Any, op: str, combine: Any) -> None:
     for row, values in zip(at, u, strict=True):
         if row < 8:
             want[row] = combine(want[row], values)
-    found = on_host(kernels.updates(type_, x.itemsize, op), kernels.UPDATES_LAUNCH, x, x, at, u)
-    np.testing.assert_array_equal(found, want)
+    actual = on_host(kernels.updates(type_, x.itemsize, op), kernels.UPDATES_LAUNCH, x, x, at, u)
+    np.testing.assert_array_equal(actual, want)
 
 
 # Threads pass values to their neighbours, round by round; how many rounds depends on the block.

@@ -64,8 +64,8 @@ def test_a_function_that_branches_takes_no_numbers_of_nobody() -> None:
     module = parse_kernel_module(text)
     run_loop_pipeline(module)
     x = np.arange(6 * 256, dtype=np.float32).reshape(6, 256)
-    (found,) = compile_host(module, kernels.ROWS_LAUNCH).run([x], [((6,), np.dtype(np.float32))])
-    np.testing.assert_array_equal(found, x.sum(axis=1))
+    (actual,) = compile_host(module, kernels.ROWS_LAUNCH).run([x], [((6,), np.dtype(np.float32))])
+    np.testing.assert_array_equal(actual, x.sum(axis=1))
 
 
 def test_threads_of_several_dimensions_all_run() -> None:
@@ -75,7 +75,7 @@ def test_threads_of_several_dimensions_all_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "width", "found"),
+    ("threads", "width", "strips"),
     [
         ((1 << 128) - 1, 32, (4, 32)),
         (1, 32, (1, 1)),
@@ -85,6 +85,6 @@ def test_threads_of_several_dimensions_all_run() -> None:
         (1 << 31, 8, (4, 8)),
     ],
 )
-def test_strips_hold_all_threads(threads: int, width: int, found: tuple[int, int]) -> None:
+def test_strips_hold_all_threads(threads: int, width: int, strips: tuple[int, int]) -> None:
     """Strips and places in them are counted from the first one, and there is one at least."""
-    assert strips_of(threads, width) == found
+    assert strips_of(threads, width) == strips

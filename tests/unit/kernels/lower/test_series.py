@@ -23,8 +23,8 @@ SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 88.72283, 88.72284, 
 
 def exponentials(x: np.ndarray, type_: str) -> np.ndarray:
     """The exponentials of an array on the host."""
-    (found,) = emit(fusion_of(EXPONENTIAL.format(n=len(x), type=type_))).run(x, on="host")
-    return np.asarray(found)
+    (actual,) = emit(fusion_of(EXPONENTIAL.format(n=len(x), type=type_))).run(x, on="host")
+    return np.asarray(actual)
 
 
 def test_it_is_off_by_one_unit_at_most() -> None:
@@ -32,10 +32,10 @@ def test_it_is_off_by_one_unit_at_most() -> None:
     x = np.concatenate([np.linspace(-106, 90, 20001), SPECIAL]).astype(np.float32)
     with np.errstate(over="ignore"):
         want = np.exp(x.astype(np.float64)).astype(np.float32)
-    found = exponentials(x, "f32")
-    apart = np.abs(found.view(np.int32).astype(np.int64) - want.view(np.int32).astype(np.int64))
+    actual = exponentials(x, "f32")
+    apart = np.abs(actual.view(np.int32).astype(np.int64) - want.view(np.int32).astype(np.int64))
     assert apart[~np.isnan(x)].max() <= 1
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(x))
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(x))
 
 
 def test_powers_of_two() -> None:
@@ -43,10 +43,10 @@ def test_powers_of_two() -> None:
     x = np.concatenate([np.linspace(-100, 89, 999), SPECIAL]).astype(ml_dtypes.bfloat16)
     with np.errstate(over="ignore"):
         want = np.exp(x.astype(np.float64)).astype(ml_dtypes.bfloat16)
-    found = exponentials(x, "bf16")
-    apart = np.abs(found.view(np.int16).astype(np.int32) - want.view(np.int16).astype(np.int32))
+    actual = exponentials(x, "bf16")
+    apart = np.abs(actual.view(np.int16).astype(np.int32) - want.view(np.int16).astype(np.int32))
     assert apart[~np.isnan(x)].max() <= 1
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(x))
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(x))
 
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
@@ -63,15 +63,15 @@ SPECIAL_LOGARITHMS = [0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0, 1e-45, 1.17
 
 def logarithms(x: np.ndarray, type_: str) -> np.ndarray:
     """The logarithms of an array on the host."""
-    (found,) = emit(fusion_of(LOGARITHM.format(n=len(x), type=type_))).run(x, on="host")
-    return np.asarray(found)
+    (actual,) = emit(fusion_of(LOGARITHM.format(n=len(x), type=type_))).run(x, on="host")
+    return np.asarray(actual)
 
 
-def units(found: np.ndarray, want: np.ndarray, bits: str) -> int:
+def units(actual: np.ndarray, want: np.ndarray, bits: str) -> int:
     """The largest distance in units of the last place, of two arrays with NaNs at the same places."""
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(want))
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(want))
     known = ~np.isnan(want)
-    return int(np.abs(found.view(bits)[known].astype(np.int64) - want.view(bits)[known].astype(np.int64)).max())
+    return int(np.abs(actual.view(bits)[known].astype(np.int64) - want.view(bits)[known].astype(np.int64)).max())
 
 
 def test_it_is_off_by_two_units_at_most() -> None:

@@ -60,8 +60,8 @@ def found_in(text: str) -> list[tuple[str, str, str]]:
     """The code, op and place of each fault of a module."""
     kernel = read_module(text, "k.mlir")
     arguments = module_arguments(kernel)
-    found = sanitize(kernel, launch_of_module(kernel), arguments, random_inputs(arguments, 0))
-    return [(item.code, item.op, item.location) for item in found]
+    actual = sanitize(kernel, launch_of_module(kernel), arguments, random_inputs(arguments, 0))
+    return [(item.code, item.op, item.location) for item in actual]
 
 
 def test_several_faults_in_one_run() -> None:
@@ -112,8 +112,8 @@ def test_a_module_is_reduced() -> None:
     kernel = read_module(SQUARES)
 
     def is_wrong(candidate: KernelModule) -> bool:
-        own = culprit(candidate, WrongPass())
-        return own is not None and own.code == "different-result"
+        culprit_pass = culprit(candidate, WrongPass())
+        return culprit_pass is not None and culprit_pass.code == "different-result"
 
     smallest = reduce_module(kernel, is_wrong)
     text = smallest.print()

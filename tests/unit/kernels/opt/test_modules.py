@@ -63,10 +63,10 @@ def test_other_dialects(text: str, expected: str) -> None:
     arguments = module_arguments(kernel)
     arrays = random_inputs(arguments, 1)
     source = next(array for array, argument in zip(arrays, arguments, strict=True) if argument.use.is_read)
-    (found,) = run_module(kernel, launch_of_module(kernel), arguments, arrays)
-    own = source + source[np.arange(32) ^ 16] if expected == "sums" else source
+    (actual,) = run_module(kernel, launch_of_module(kernel), arguments, arrays)
+    expected_rows = source + source[np.arange(32) ^ 16] if expected == "sums" else source
     assert kernel.entry.sym_name.data == expected
-    np.testing.assert_array_equal(found.array, own)
+    np.testing.assert_array_equal(actual.array, expected_rows)
 
 
 def test_a_pointer_that_is_stored() -> None:
@@ -95,8 +95,8 @@ def test_values_that_threads_return() -> None:
         launch_of_module(kernel)
     launch = launch_of_module(kernel, threads=parse_sizes("4"))
     assert launch == Launch((1, 1, 1), (4, 1, 1))
-    (found,) = run_module(kernel, launch, module_arguments(kernel), [np.arange(8, dtype=np.int32), np.int64(5)])
-    np.testing.assert_array_equal(found.array, [5, 6, 7, 8])
+    (actual,) = run_module(kernel, launch, module_arguments(kernel), [np.arange(8, dtype=np.int32), np.int64(5)])
+    np.testing.assert_array_equal(actual.array, [5, 6, 7, 8])
 
 
 def test_vectors_that_threads_return() -> None:

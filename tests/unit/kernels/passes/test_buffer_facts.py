@@ -59,8 +59,8 @@ func.func private @inner(%x: tensor<4xf32>, %i: index) -> f32 {
 
 def inner(second: str) -> str:
     """The line of the inner function after the pass."""
-    found = after(TEXT.replace("SECOND", second), PropagateSliceIndices())
-    return next(line for line in found.splitlines() if "@inner(" in line and "func.func" in line)
+    actual = after(TEXT.replace("SECOND", second), PropagateSliceIndices())
+    return next(line for line in actual.splitlines() if "@inner(" in line and "func.func" in line)
 
 
 def test_callers_that_agree() -> None:

@@ -39,10 +39,10 @@ NESTED = """func.func @main(%x: tensor<1xf32>, %o: tensor<1xf32>) -> tensor<1xf3
 
 def test_what_always_runs_once_needs_no_loop_and_no_branch() -> None:
     """A loop of one trip and branches in branches that are always taken leave their innermost body."""
-    found = after(NESTED, Canonicalize())
-    assert "scf." not in found
+    actual = after(NESTED, Canonicalize())
+    assert "scf." not in actual
     x = np.array([3], np.float32)
-    for text in (NESTED, found):
+    for text in (NESTED, actual):
         np.testing.assert_array_equal(run(text, x, launch=Launch((1, 1, 1), (1, 1, 1))), x)
 
 
@@ -71,9 +71,9 @@ func.func private @f(%x: f32) -> f32 {
 
 def test_a_condition_leaves_all_loops_around_it() -> None:
     """An invariant condition is checked once, before the outer loop."""
-    found = after(TWO_LOOPS, UnswitchLoops())
-    assert found.count("scf.if") == 1
-    assert found.index("scf.if") < found.index("scf.for")
+    actual = after(TWO_LOOPS, UnswitchLoops())
+    assert actual.count("scf.if") == 1
+    assert actual.index("scf.if") < actual.index("scf.for")
 
 
 def test_loops_around_calls_without_effects_are_repeated() -> None:

@@ -40,8 +40,8 @@ def both(body: str, result: str = "complex<f32>", dtype: type = np.complex64) ->
     """What a body computes before and after the pass."""
     text = TEXT.replace("BODY", body).replace("RESULT", result)
     lowered = after(text, ComplexToStandard())
-    found = {line.split(" = ")[1].split()[0] for line in lowered.splitlines() if " = complex." in line}
-    assert found <= {"complex.create", "complex.re", "complex.im"}
+    actual = {line.split(" = ")[1].split()[0] for line in lowered.splitlines() if " = complex." in line}
+    assert actual <= {"complex.create", "complex.re", "complex.im"}
     like = np.zeros(64, dtype)
     x, y = numbers(0), numbers(1)
     return run(text, x, y, like=like, launch=LAUNCH), run(lowered, x, y, like=like, launch=LAUNCH)
@@ -50,30 +50,30 @@ def both(body: str, result: str = "complex<f32>", dtype: type = np.complex64) ->
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name: str) -> None:
     """Functions of their parts give what the functions give."""
-    expected, found = both(f"complex.{name} %a : complex<f32>")
-    assert np.abs(expected - found).max() <= MOST * np.abs(expected).max()
+    expected, actual = both(f"complex.{name} %a : complex<f32>")
+    assert np.abs(expected - actual).max() <= MOST * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", BINARY)
 def test_functions_of_two_numbers(name: str) -> None:
     """Arithmetic of their parts gives what the arithmetic gives."""
-    expected, found = both(f"complex.{name} %a, %b : complex<f32>")
-    assert np.abs(expected - found).max() <= 8 * MOST * np.abs(expected).max()
+    expected, actual = both(f"complex.{name} %a, %b : complex<f32>")
+    assert np.abs(expected - actual).max() <= 8 * MOST * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", ["abs", "angle"])
 def test_amount_and_angle(name: str) -> None:
     """Amount and angle are floats."""
-    expected, found = both(f"complex.{name} %a : complex<f32>", "f32", np.float32)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    expected, actual = both(f"complex.{name} %a : complex<f32>", "f32", np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
 def test_amount_of_special_numbers() -> None:
     """Amounts are exact at zero and infinity and do not overflow between."""
     text = TEXT.replace("BODY", "complex.abs %a : complex<f32>").replace("RESULT", "f32")
     x = np.resize(np.array([0, np.inf, complex(0, np.inf), 3e38, 3e20 + 4e20j, 1e-30j], np.complex64), 64)
-    found = run(after(text, ComplexToStandard()), x, x, like=np.zeros(64, np.float32), launch=LAUNCH)
-    np.testing.assert_allclose(found[:6], [0, np.inf, np.inf, 3e38, 5e20, 1e-30], rtol=1e-6)
+    actual = run(after(text, ComplexToStandard()), x, x, like=np.zeros(64, np.float32), launch=LAUNCH)
+    np.testing.assert_allclose(actual[:6], [0, np.inf, np.inf, 3e38, 5e20, 1e-30], rtol=1e-6)
 
 
 PARTS = np.array([0.0, -0.5, 1e-45, 1e-20, 1e10, -3e38, 95.0, np.inf], np.float32)
@@ -86,11 +86,11 @@ def test_functions_of_special_numbers(name: str) -> None:
     text = TEXT.replace("BODY", f"complex.{name} %a : complex<f32>").replace("RESULT", "complex<f32>")
     like = np.zeros(64, np.complex64)
     expected = run(text, SPECIAL, SPECIAL, like=like, launch=LAUNCH)
-    found = run(after(text, ComplexToStandard()), SPECIAL, SPECIAL, like=like, launch=LAUNCH)
+    actual = run(after(text, ComplexToStandard()), SPECIAL, SPECIAL, like=like, launch=LAUNCH)
     finite = np.isfinite(SPECIAL) & np.isfinite(expected)
     assert finite.sum() >= 20
     for part in (np.real, np.imag):
-        np.testing.assert_allclose(part(found[finite]), part(expected[finite]), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(part(actual[finite]), part(expected[finite]), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_arithmetic_of_special_numbers(name: str, x: complex, y: complex, expect
     """Quotients, powers and angles of huge and tiny numbers are those of exact arithmetic."""
     text = TEXT.replace("BODY", f"complex.{name} %a, %b : complex<f32>").replace("RESULT", "complex<f32>")
     arrays = [np.full(64, number, np.complex64) for number in (x, y)]
-    found = run(after(text, ComplexToStandard()), *arrays, like=np.zeros(64, np.complex64), launch=LAUNCH)[0]
-    np.testing.assert_allclose([found.real, found.imag], [expected.real, expected.imag], rtol=1e-3, atol=1e-6)
+    actual = run(after(text, ComplexToStandard()), *arrays, like=np.zeros(64, np.complex64), launch=LAUNCH)[0]
+    np.testing.assert_allclose([actual.real, actual.imag], [expected.real, expected.imag], rtol=1e-3, atol=1e-6)

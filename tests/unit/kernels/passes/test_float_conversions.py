@@ -33,10 +33,10 @@ LAUNCH = Launch((1, 1, 1), (32, 1, 1))
 def test_functions_are_computed_in_f32(dtype: object, name: str, function: str) -> None:
     """The function is one of f32 between a widening and a rounding, and is off by one unit at most."""
     text = TEXT.replace("TYPE", name).replace("NAME", function)
-    found = after(text, ConvertFloat())
-    assert f": {name}" not in "".join(line for line in found.splitlines() if "math." in line)
+    actual = after(text, ConvertFloat())
+    assert f": {name}" not in "".join(line for line in actual.splitlines() if "math." in line)
     x = np.linspace(0.1, 4, 32).astype(dtype)
-    near, got = run(text, x, launch=LAUNCH), run(found, x, launch=LAUNCH)
+    near, got = run(text, x, launch=LAUNCH), run(actual, x, launch=LAUNCH)
     assert np.abs(near.view(np.int16).astype(int) - got.view(np.int16)).max() <= 1
 
 
@@ -88,9 +88,9 @@ def test_special_numbers() -> None:
     """Infinities give 1, zeros keep their sign, a NaN stays one."""
     special = np.array([math.inf, -math.inf, 0.0, -0.0, math.nan], np.float32)
     x = np.resize(special, 4096)
-    found = run(after(EXPANDED_TEXT.replace("NAME", "tanh"), ExpandFloat()), x, launch=EXPANDED_LAUNCH)[:5]
-    np.testing.assert_array_equal(found, [1, -1, 0, 0, math.nan])
-    assert list(np.signbit(found[2:4])) == [False, True]
+    actual = run(after(EXPANDED_TEXT.replace("NAME", "tanh"), ExpandFloat()), x, launch=EXPANDED_LAUNCH)[:5]
+    np.testing.assert_array_equal(actual, [1, -1, 0, 0, math.nan])
+    assert list(np.signbit(actual[2:4])) == [False, True]
 
 
 pytest.importorskip("llvmlite", reason="kernels on the host need the extra 'codegen'")
@@ -144,8 +144,8 @@ def test_every_code_is_read(name: str) -> None:
     codes = all_codes(name)
     kernel = emit(read_fusion(CONVERT.format(size=codes.size, source=name, target="f32")))
     for machine in MACHINES:
-        (found,) = kernel.run(codes, on=machine)
-        assert (bits(found) == bits(codes)).all(), machine
+        (actual,) = kernel.run(codes, on=machine)
+        assert (bits(actual) == bits(codes)).all(), machine
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -162,8 +162,8 @@ def test_numbers_are_rounded_to_the_nearest(name: str) -> None:
     numbers = np.concatenate([finite, halves, *near, beyond]).astype(np.float32)
     kernel = emit(read_fusion(CONVERT.format(size=numbers.size, source="f32", target=name)))
     for machine in MACHINES:
-        (found,) = kernel.run(numbers, on=machine)
-        assert (bits(found) == bits(numbers.astype(KINDS[name]))).all(), machine
+        (actual,) = kernel.run(numbers, on=machine)
+        assert (bits(actual) == bits(numbers.astype(KINDS[name]))).all(), machine
 
 
 @pytest.mark.parametrize("on", MACHINES)
@@ -177,9 +177,9 @@ def test_powers_of_two_of_f64(on: str) -> None:
 def test_arithmetic_rounds_every_result() -> None:
     """Products and sums are those of the type: computed as f32, then rounded, as are constants."""
     rng = np.random.default_rng(0)
-    one, other = (rng.integers(0, 256, 256, np.uint8).view(ml_dtypes.float8_e4m3fn) for _ in range(2))
-    (found,) = emit(read_fusion(ADD)).run(one, other)
-    assert (bits(found) == bits(one + other * ml_dtypes.float8_e4m3fn(1.6))).all()
+    left, right = (rng.integers(0, 256, 256, np.uint8).view(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    (actual,) = emit(read_fusion(ADD)).run(left, right)
+    assert (bits(actual) == bits(left + right * ml_dtypes.float8_e4m3fn(1.6))).all()
 
 
 FUNCTIONS = """

@@ -33,13 +33,13 @@ def loop(size: int, trips: int) -> str:
 def test_the_last_trip_is_split_off() -> None:
     """The first loop has no constraint and one trip less; both together do what one did."""
     text = loop(100, 4)
-    found = after(text, PeelLoops())
-    first, second = [line for line in found.splitlines() if "xla_gpu.loop" in line]
+    actual = after(text, PeelLoops())
+    first, second = [line for line in actual.splitlines() if "xla_gpu.loop" in line]
     assert "s in [0, 2]" in first
     assert "s * 32" not in first.split("domain")[1]
     assert "t in [0, 3]" in second
     x = np.arange(100, dtype=np.float32)
-    for each in (text, found):
+    for each in (text, actual):
         np.testing.assert_array_equal(run(each, x, launch=Launch((1, 1, 1), (32, 1, 1))), x)
 
 

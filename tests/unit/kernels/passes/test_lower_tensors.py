@@ -67,8 +67,8 @@ def test_vectors_know_their_alignment() -> None:
     %v = vector.transfer_read %x[%i], %z {in_bounds = [true]} : tensor<64xf32>, vector<4xf32>
     %r = vector.transfer_write %v, %o[%i] {in_bounds = [true]} : vector<4xf32>, tensor<64xf32>"""
     )
-    found = after(text, LowerTensors())
-    assert found.count("alignment = 16") == 2
+    actual = after(text, LowerTensors())
+    assert actual.count("alignment = 16") == 2
 
 
 def test_shared_memory_is_a_global() -> None:
@@ -79,10 +79,10 @@ def test_shared_memory_is_a_global() -> None:
     %u = xla_gpu.sync_threads %t : tensor<64xf32>
     %w = tensor.extract %u[%i] : tensor<64xf32>
     %r = tensor.insert %w into %o[%i] : tensor<64xf32>""")
-    found = after(text, LowerTensors())
-    assert found.count("gpu.barrier") == 1
-    assert "addr_space = 3 : i32" in found
-    assert found.count("!llvm.ptr<3>, i64") == 2
+    actual = after(text, LowerTensors())
+    assert actual.count("gpu.barrier") == 1
+    assert "addr_space = 3 : i32" in actual
+    assert actual.count("!llvm.ptr<3>, i64") == 2
 
 
 ATOMIC = """%w = tensor.extract %x[%i] : tensor<64xf32>
@@ -105,9 +105,9 @@ ATOMIC = """%w = tensor.extract %x[%i] : tensor<64xf32>
 )
 def test_atomic_updates(body: str, expected: list[str]) -> None:
     """Memory adds floats by itself and compares them by their bits; all else is tried until nobody was faster."""
-    found = after(function(ATOMIC.format(body)), LowerTensors())
-    assert all(found.count(text) == 1 for text in expected)
-    assert ("cmpxchg" in found) == ("llvm.cmpxchg" in expected)
+    actual = after(function(ATOMIC.format(body)), LowerTensors())
+    assert all(actual.count(text) == 1 for text in expected)
+    assert ("cmpxchg" in actual) == ("llvm.cmpxchg" in expected)
 
 
 def test_a_kernel_may_be_called_as_its_constants_are() -> None:

@@ -92,6 +92,6 @@ func.func private @element(%x: tensor<64xf32>, %i: index) -> f32 {
 
 def test_pure_calls_become_calls() -> None:
     """A pure call is a call of the same function with the same operands."""
-    found = after(CALL, ConvertPureCalls())
-    assert "pure_call" not in found
-    assert "call @element(%x, %i) : (tensor<64xf32>, index) -> f32" in found
+    actual = after(CALL, ConvertPureCalls())
+    assert "pure_call" not in actual
+    assert "call @element(%x, %i) : (tensor<64xf32>, index) -> f32" in actual

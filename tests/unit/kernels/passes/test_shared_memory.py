@@ -24,10 +24,10 @@ TILE = function(
 
 def test_allocations_stand_at_the_begin() -> None:
     """Tiles are allocated once, before any branch, in the order in which they were."""
-    found = after(TILE, LowerShared())
-    places = [found.index(text) for text in ("tensor<32x33xf32>", "tensor<8xf32>", "scf.if")]
+    actual = after(TILE, LowerShared())
+    places = [actual.index(text) for text in ("tensor<32x33xf32>", "tensor<8xf32>", "scf.if")]
     assert places == sorted(places)
-    assert found.count("allocate_shared") == 2
+    assert actual.count("allocate_shared") == 2
 
 
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
@@ -97,8 +97,8 @@ def test_control_by_thread(body: str) -> None:
     """A branch or a loop that depends on the thread, however far away, is refused around a barrier."""
     with pytest.raises(UnsupportedError, match="depends on the thread") as caught:
         check(body.format(value="%th", end="%th"))
-    (found,) = caught.value.diagnostics
-    assert (found.code, found.op) == ("non-uniform-barrier", "gpu.barrier")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.op) == ("non-uniform-barrier", "gpu.barrier")
 
 
 def test_loops_over_maps() -> None:

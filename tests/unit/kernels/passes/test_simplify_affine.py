@@ -44,11 +44,11 @@ def test_arithmetic_computes_the_map(expression: str) -> None:
 @pytest.mark.parametrize("expression", NATURAL)
 def test_numbers_that_are_not_negative(expression: str) -> None:
     """Where nothing is negative, divisions are those without a sign, and sums and products do not wrap."""
-    found = after(TEXT.replace("EXPRESSION", expression), SimplifyAffine())
-    assert "apply_indexing" not in found
-    assert "divsi" not in found
-    assert "remsi" not in found
-    assert all("overflow<nsw,nuw>" in line for line in found.splitlines() if "arith.muli" in line)
+    actual = after(TEXT.replace("EXPRESSION", expression), SimplifyAffine())
+    assert "apply_indexing" not in actual
+    assert "divsi" not in actual
+    assert "remsi" not in actual
+    assert all("overflow<nsw,nuw>" in line for line in actual.splitlines() if "arith.muli" in line)
 
 
 @pytest.mark.parametrize("expression", SIGNED)

@@ -57,8 +57,8 @@ def ops(fusion: Fusion) -> list[str]:
 
 def test_a_softmax() -> None:
     """A value with users in two pieces is a root, and so is a reduction whose results are read several times."""
-    found = {fusion.name: ops(fusion) for fusion in read_fusions(SOFTMAX)}
-    assert found == {
+    fusions = {fusion.name: ops(fusion) for fusion in read_fusions(SOFTMAX)}
+    assert fusions == {
         "reduce_0": ["constant", "reduce"],
         "exponential_1": ["broadcast_in_dim", "exponential", "subtract"],
         "reduce_2": ["constant", "reduce"],
@@ -69,8 +69,10 @@ def test_a_softmax() -> None:
 def test_one_reduction_in_a_piece() -> None:
     """What follows a reduction element by element is in its piece; a second reduction before it is not."""
     text = SOFTMAX.replace("return %7 : tensor<64x128xf32>", "return %5 : tensor<64xf32>")
-    found = [ops(fusion) for fusion in read_fusions(text.replace("-> tensor<64x128xf32> {", "-> tensor<64xf32> {", 1))]
-    assert found == [
+    fusions = [
+        ops(fusion) for fusion in read_fusions(text.replace("-> tensor<64x128xf32> {", "-> tensor<64xf32> {", 1))
+    ]
+    assert fusions == [
         ["constant", "reduce"],
         ["broadcast_in_dim", "constant", "exponential", "reduce", "sqrt", "subtract"],
     ]
@@ -90,9 +92,9 @@ def test_returned_values_are_roots() -> None:
 
 def test_contractions_are_in_no_piece() -> None:
     """A contraction parts pieces, constants are in all pieces that use them, calls are inlined."""
-    found = read_fusions(AROUND_DOT)
-    assert [ops(fusion) for fusion in found] == [["broadcast_in_dim", "constant", "multiply"]] * 2
-    assert [len(fusion.parameters) for fusion in found] == [1, 1]
+    fusions = read_fusions(AROUND_DOT)
+    assert [ops(fusion) for fusion in fusions] == [["broadcast_in_dim", "constant", "multiply"]] * 2
+    assert [len(fusion.parameters) for fusion in fusions] == [1, 1]
 
 
 def test_a_piece_by_its_roots() -> None:

@@ -69,8 +69,8 @@ def test_column_major(stage: str | None) -> None:
     absolute, fusion, sine = read_fusions(COLUMN_MAJOR)
     assert [item.name for item in (absolute, fusion, sine)] == ["abs_0", "f_1", "sine_1"]
     x = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
-    (found,) = emit(absolute).run(x, stage=stage)
-    np.testing.assert_array_equal(found, np.abs(x))
+    (actual,) = emit(absolute).run(x, stage=stage)
+    np.testing.assert_array_equal(actual, np.abs(x))
     doubled, copied, negated = emit(fusion).run(x, stage=stage)
     np.testing.assert_array_equal(doubled, -2 * x.T)
     np.testing.assert_array_equal(copied, -x)
@@ -98,8 +98,8 @@ def test_a_transpose_that_moves_nothing() -> None:
     kernel = emit(read_fusion(TRANSPOSED))
     assert kernel.choice.kind.value == "loop"
     x = np.arange(64 * 128, dtype=np.float32).reshape(64, 128)
-    (found,) = kernel.run(x)
-    np.testing.assert_array_equal(found, x.T)
+    (actual,) = kernel.run(x)
+    np.testing.assert_array_equal(actual, x.T)
 
 
 @pytest.mark.parametrize(

@@ -38,5 +38,5 @@ func.func @main({types} %o: {result}) -> {result} attributes {{xla.entry}} {{
 
 def run_one(module: ModuleOp, inputs: list[Any], output: tuple[Any, Any], *, launch: Launch = WARP, **more: Any) -> Any:
     """What a module with one result writes."""
-    (found,) = run_kernel(module, launch, inputs, [output], **more)
-    return found
+    (actual,) = run_kernel(module, launch, inputs, [output], **more)
+    return actual

@@ -73,8 +73,8 @@ def test_masked_elements_are_refused() -> None:
 def test_order_of_bytes_is_changed(on: str) -> None:
     """An array of the other order of bytes gives the same numbers."""
     kernel = emit(fusion_of(ADD.format(type="f32")))
-    (found,) = kernel.run(np.array([1, 2, 3, 4], ">f4"), on=on)
-    np.testing.assert_array_equal(found, [2, 4, 6, 8])
+    (actual,) = kernel.run(np.array([1, 2, 3, 4], ">f4"), on=on)
+    np.testing.assert_array_equal(actual, [2, 4, 6, 8])
 
 
 @pytest.mark.parametrize("array", [np.ones((2, 2), np.float32), np.ones(5, np.float32), [1.0, 2.0, 3.0, 4.0]])

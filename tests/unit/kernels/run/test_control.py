@@ -47,8 +47,8 @@ def values() -> np.ndarray:
 
 def sums() -> np.ndarray:
     """What `SUM_TO_OWN` writes."""
-    found = np.concatenate([[0], np.cumsum(values())[:-1]])
-    return np.where(np.arange(32) >= 16, -found, found).astype(np.float32)
+    actual = np.concatenate([[0], np.cumsum(values())[:-1]])
+    return np.where(np.arange(32) >= 16, -actual, actual).astype(np.float32)
 
 
 @pytest.mark.parametrize("is_lowered", [False, True])
@@ -110,9 +110,9 @@ def test_values_of_other_lanes() -> None:
   %e = tensor.extract %x[%t] : tensor<32xf32>
   %v = xla_gpu.shuffle_reduce(%e) to 16 combiner=@add : f32
   %r = tensor.insert %v into %o[%t] : tensor<32xf32>"""
-    found = run_one(entry(X, body, result=TENSOR, functions=ADD), [values()], OUT)
-    assert found[0] == values().sum()
-    assert found[31] == 32 * values()[31]
+    actual = run_one(entry(X, body, result=TENSOR, functions=ADD), [values()], OUT)
+    assert actual[0] == values().sum()
+    assert actual[31] == 32 * values()[31]
 
 
 def test_shuffles_say_whether_there_is_a_lane() -> None:
@@ -125,9 +125,9 @@ def test_shuffles_say_whether_there_is_a_lane() -> None:
   %s, %p = gpu.shuffle down %e, %four, %width : f32
   %v = arith.select %p, %s, %zero : f32
   %r = tensor.insert %v into %o[%t] : tensor<32xf32>"""
-    found = run_one(entry(X, body, result=TENSOR), [values()], OUT)
+    actual = run_one(entry(X, body, result=TENSOR), [values()], OUT)
     lanes = np.arange(32)
-    np.testing.assert_array_equal(found, np.where(lanes % 16 < 12, lanes + 5, 0))
+    np.testing.assert_array_equal(actual, np.where(lanes % 16 < 12, lanes + 5, 0))
 
 
 def test_shuffle_needs_the_whole_warp() -> None:
@@ -173,8 +173,8 @@ def test_atomic_updates_follow_the_order_of_threads() -> None:
     before = np.full(3, 2, np.float32)
     for chunk in (64, 128, 256):
         launch = Launch((4, 1, 1), (64, 1, 1))
-        (found,) = run_kernel(module, launch, [before], [((3,), np.float32)], chunk=chunk, slices=(0, 0))
-        np.testing.assert_array_equal(found, want)
+        (actual,) = run_kernel(module, launch, [before], [((3,), np.float32)], chunk=chunk, slices=(0, 0))
+        np.testing.assert_array_equal(actual, want)
     np.testing.assert_array_equal(before, 2)
 
 
@@ -195,8 +195,8 @@ def test_vectors() -> None:
     """A vector is neighbouring elements; the ops on it are those on its elements."""
     numbers = np.arange(128, dtype=np.float32)
     module = entry("%x: tensor<128xf32>,", VECTORS.format(factor="four"), result="tensor<128xf32>")
-    found = run_one(module, [numbers], ((128,), np.float32))
-    np.testing.assert_array_equal(found, np.where(np.arange(128) % 4 == 1, -2, 2) * numbers)
+    actual = run_one(module, [numbers], ((128,), np.float32))
+    np.testing.assert_array_equal(actual, np.where(np.arange(128) % 4 == 1, -2, 2) * numbers)
 
 
 def test_vectors_begin_at_multiples_of_their_size() -> None:
@@ -217,8 +217,8 @@ def test_predicated_access() -> None:
   %v = xla_gpu.predicated_extract %x[%far] if %c else %none : tensor<32xf32>
   %yes = arith.constant true
   %r = xla_gpu.predicated_insert %v into %o[%t] if %yes : tensor<32xf32>"""
-    found = run_one(entry(X, body, result=TENSOR), [values()], OUT)
-    np.testing.assert_array_equal(found, np.where(np.arange(32) < 8, np.arange(32) * 4 + 1, -1))
+    actual = run_one(entry(X, body, result=TENSOR), [values()], OUT)
+    np.testing.assert_array_equal(actual, np.where(np.arange(32) < 8, np.arange(32) * 4 + 1, -1))
 
 
 def test_arguments_of_one_slice_are_the_same_memory() -> None:
@@ -235,8 +235,8 @@ def test_arguments_of_one_slice_are_the_same_memory() -> None:
     )
     text = text.replace("%o: tensor<32xf32>)", "%o: tensor<32xf32> {xla.slice_index = 0 : index})", 1)
     before = values()
-    found = run_one(parse_kernel_module(text), [before], OUT)
-    np.testing.assert_array_equal(found, np.where(np.arange(32) < 4, -values(), values()))
+    actual = run_one(parse_kernel_module(text), [before], OUT)
+    np.testing.assert_array_equal(actual, np.where(np.arange(32) < 4, -values(), values()))
     np.testing.assert_array_equal(before, values())
 
 
@@ -250,7 +250,7 @@ def test_some_blocks_of_a_grid() -> None:
   %r = tensor.insert %v into %o[%i] : tensor<128xf32>"""
     module = entry("%x: tensor<128xf32>,", body, result="tensor<128xf32>", returned="%r")
     values, launch = np.arange(128, dtype=np.float32), Launch((4, 1, 1), (32, 1, 1))
-    found = run_one(module, [values], ((128,), np.float32), launch=launch, blocks=[1, 3])
+    actual = run_one(module, [values], ((128,), np.float32), launch=launch, blocks=[1, 3])
     written = np.repeat([False, True, False, True], 32)
-    assert (found[written] == values[written]).all()
-    assert len(set(found[~written].view(np.uint32))) == 1
+    assert (actual[written] == values[written]).all()
+    assert len(set(actual[~written].view(np.uint32))) == 1

@@ -37,8 +37,8 @@ def test_a_kernel_is_loaded_and_run() -> None:
     driver = Driver(negate)
     kernel, on_device = kernel_on(driver)
     x = np.arange(300, dtype=np.float32)
-    (found,) = on_device.run([x], [((300,), np.float32)])
-    np.testing.assert_array_equal(found, -x)
+    (actual,) = on_device.run([x], [((300,), np.float32)])
+    np.testing.assert_array_equal(actual, -x)
     assert driver.launches == [(*kernel.launch.blocks, *kernel.launch.threads)]
     assert driver.is_clean
     assert driver.calls[-2:] == ["cuModuleUnload", "cuDevicePrimaryCtxRelease"]
@@ -49,20 +49,20 @@ def test_one_buffer_for_parameter_and_result() -> None:
     driver = Driver(lambda buffers: np.frombuffer(buffers[0], np.float32).__iadd__(1))
     kernel, _ = kernel_on(driver)
     on_device = DeviceKernel(kernel.ptx, kernel.name, kernel.launch, [0, 0], driver)
-    (found,) = on_device.run([np.zeros(300, np.float32)], [((300,), np.float32)])
-    assert (found == 1).all()
+    (actual,) = on_device.run([np.zeros(300, np.float32)], [((300,), np.float32)])
+    assert (actual == 1).all()
     assert driver.calls.count("cuMemAlloc") == 1
 
 
 def test_the_time_of_a_kernel() -> None:
     """The shortest of several rows of launches is taken, by the device's own clock, in seconds of one launch."""
     driver = Driver(negate)
-    found = kernel_on(driver)[1].time([np.zeros(300, np.float32)], [((300,), np.float32)], runs=5)
-    assert (found.device, found.seconds) == ("Stand-in", 0.25 / 1000 / len(driver.launches))
+    actual = kernel_on(driver)[1].time([np.zeros(300, np.float32)], [((300,), np.float32)], runs=5)
+    assert (actual.device, actual.seconds) == ("Stand-in", 0.25 / 1000 / len(driver.launches))
     assert driver.calls.count("cuGraphLaunch") > 5
     assert driver.is_clean
-    for made, given_back in (("cuStreamCreate", "cuStreamDestroy"), ("cuGraphInstantiate", "cuGraphExecDestroy")):
-        assert driver.calls.count(made) == driver.calls.count(given_back) == 1
+    for creator, given_back in (("cuStreamCreate", "cuStreamDestroy"), ("cuGraphInstantiate", "cuGraphExecDestroy")):
+        assert driver.calls.count(creator) == driver.calls.count(given_back) == 1
 
 
 def test_without_a_gpu() -> None:
@@ -94,6 +94,6 @@ def test_the_kernel_runs_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardy_py.kernels.run.device.nvidia_driver", lambda: driver)
     kernel = emit(fusion_of(NEGATE.format(shape="300")))
     x = np.arange(300, dtype=np.float32)
-    (found,) = kernel.run(x, on="gpu")
-    np.testing.assert_array_equal(found, -x)
+    (actual,) = kernel.run(x, on="gpu")
+    np.testing.assert_array_equal(actual, -x)
     assert kernel.time(x).seconds == kernel.time(x, ptx=kernel.ptx).seconds == 0.25 / 1000 / 20

@@ -63,8 +63,8 @@ def test_access_of_a_thread_that_is_not_active() -> None:
     scf.yield %z : f32
   }
   %r = tensor.insert %v into %o[%t] : tensor<32xf32>"""
-    found = run_one(entry(X, body, result=SHARED), [values()], OUT)
-    np.testing.assert_array_equal(found, np.append(values()[1:], 0))
+    actual = run_one(entry(X, body, result=SHARED), [values()], OUT)
+    np.testing.assert_array_equal(actual, np.append(values()[1:], 0))
 
 
 RACE = """
@@ -204,8 +204,8 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 def result(fault: Fault, module: Any) -> Any:
     """What a module gives for the inputs of a fault."""
     outputs = [(fault.want.shape, fault.want.dtype)]
-    (found,) = run_kernel(module, fault.launch, fault.inputs, outputs, stage="planted", slices=fault.slices)
-    return found
+    (actual,) = run_kernel(module, fault.launch, fault.inputs, outputs, stage="planted", slices=fault.slices)
+    return actual
 
 
 @pytest.mark.parametrize("name", FAULTS)

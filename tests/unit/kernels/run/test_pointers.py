@@ -75,5 +75,5 @@ def test_constants() -> None:
   %v = llvm.load %p : !llvm.ptr -> f32
   %q = llvm.getelementptr inbounds %o[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   llvm.store %v, %q : f32, !llvm.ptr"""
-    found = run(TEXT.replace("BODY", body), X[:4], launch=Launch((1, 1, 1), (4, 1, 1)))
-    np.testing.assert_array_equal(found, [1, 2, 3, 4])
+    actual = run(TEXT.replace("BODY", body), X[:4], launch=Launch((1, 1, 1), (4, 1, 1)))
+    np.testing.assert_array_equal(actual, [1, 2, 3, 4])

@@ -65,7 +65,9 @@ class _Writer:
     def write(self, source: str, shape: tuple[int, int]) -> None:
         """Write a smaller value into another one."""
         fitting = [
-            name for name, own in self.shapes.items() if own[0] <= shape[0] and own[1] <= shape[1] and name != source
+            name
+            for name, other_shape in self.shapes.items()
+            if other_shape[0] <= shape[0] and other_shape[1] <= shape[1] and name != source
         ]
         if not fitting:
             return
@@ -76,7 +78,7 @@ class _Writer:
 
     def join(self, source: str, shape: tuple[int, int]) -> None:
         """Join two values with as many columns."""
-        other = self.random.choice([name for name, own in self.shapes.items() if own[1] == shape[1]])
+        other = self.random.choice([name for name, other_shape in self.shapes.items() if other_shape[1] == shape[1]])
         result = (shape[0] + self.shapes[other][0], shape[1])
         if result[0] <= 64:
             types = f"({_t(shape)}, {_t(self.shapes[other])}) -> {_t(result)}"
@@ -95,7 +97,7 @@ class _Writer:
 
     def combine(self, source: str, shape: tuple[int, int]) -> None:
         """Add two values of one shape, or take a sine."""
-        other = self.random.choice([name for name, own in self.shapes.items() if own == shape])
+        other = self.random.choice([name for name, other_shape in self.shapes.items() if other_shape == shape])
         if other == source:
             self.add(f"stablehlo.sine {source} : {_t(shape)}", shape)
         else:

@@ -25,16 +25,16 @@ ALL = communication_passes()
 
 def form_of(all_passes: float, none: float, *, without_plan: float = 1e9, at_least: float = 0.0) -> tuple[str, int]:
     """Return the form that stays where each choice of passes sends so much, and the number of attempts."""
-    made = []
+    names = []
 
     def attempt(passes: Sequence[Pass]) -> Attempt[str]:
         name, sent = ("all", all_passes) if len(passes) == len(ALL) else ("none", none) if not passes else ("", 1e9)
         if not name and not any(isinstance(item, PlanCommunicationPass) for item in passes):
             name, sent = "without plan", without_plan
-        made.append(name)
+        names.append(name)
         return Attempt(name, sent, at_least)
 
-    return with_least_communication(attempt, ALL).form, len(made)
+    return with_least_communication(attempt, ALL).form, len(names)
 
 
 def test_a_program_that_sends_no_more_than_before_is_made_once() -> None:

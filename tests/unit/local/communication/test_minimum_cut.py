@@ -30,9 +30,9 @@ def test_the_cut_is_the_cheapest_of_all() -> None:
         for first, second, cost in edges:
             network.add_edge(nodes[first], nodes[second], cost)
         whole = network.sink_side()
-        found = cost_of(tuple(node in whole for node in nodes), at_source, at_sink, edges)
+        actual = cost_of(tuple(node in whole for node in nodes), at_source, at_sink, edges)
         cuts = product((False, True), repeat=count)
-        assert found == min(cost_of(cut, at_source, at_sink, edges) for cut in cuts)
+        assert actual == min(cost_of(cut, at_source, at_sink, edges) for cut in cuts)
 
 
 def test_equal_cuts_leave_nodes_with_the_source() -> None:

@@ -129,6 +129,6 @@ def test_integers_are_equal_bit_by_bit() -> None:
     arrays = [rng.integers(-99, 99, shape).astype(np.int32) for shape in ((8, 16), (16, 8), (8, 8))]
     local = sdy.propagate(text, explicit_collectives=True).local()
     a, b, s = arrays
-    wanted = s + (-a) @ b + a @ b + (-a) @ b
-    (found,) = local.run(*arrays, np.int32(0))
-    np.testing.assert_array_equal(found, wanted)
+    expected = s + (-a) @ b + a @ b + (-a) @ b
+    (actual,) = local.run(*arrays, np.int32(0))
+    np.testing.assert_array_equal(actual, expected)

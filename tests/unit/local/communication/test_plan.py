@@ -161,20 +161,20 @@ def test_the_plan_is_the_best_of_all() -> None:
     """No other choice of what runs whole and what sharded sends less, in small random programs."""
     improved = 0
     for seed in range(60):
-        found = all_deliveries(random_program(Random(seed)))
+        actual = all_deliveries(random_program(Random(seed)))
         flexible = {
-            choice.number: choice for item in found for choice in (item.producer, *item.users) if len(choice.modes) > 1
+            choice.number: choice for item in actual for choice in (item.producer, *item.users) if len(choice.modes) > 1
         }
         if not 0 < len(flexible) <= 10:
             continue
         best = float("inf")
         for modes in product((0, 1), repeat=len(flexible)):
             chosen = dict(zip(flexible, modes, strict=True))
-            sent = sum(item.cost(lambda choice, own=chosen: own.get(choice.number, choice.current)) for item in found)
+            sent = sum(item.cost(lambda choice, own=chosen: own.get(choice.number, choice.current)) for item in actual)
             sent += sum(choice.sent[chosen[number]] for number, choice in flexible.items())
             best = min(best, sent)
-        now = sum(item.sent for item in found) + sum(choice.sent[choice.current] for choice in flexible.values())
-        gains = improvements(found)
+        now = sum(item.sent for item in actual) + sum(choice.sent[choice.current] for choice in flexible.values())
+        gains = improvements(actual)
         reached = now - sum(item.before - item.after for item in gains)
         assert reached <= best + 1, f"seed {seed}"
         improved += bool(gains)

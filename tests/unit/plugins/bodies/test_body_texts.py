@@ -176,8 +176,8 @@ def test_numbers_by_their_names() -> None:
     text = "x -> select(x > 0, pi * x, -inf)"
     (known,) = kernel_of(text, traits=[sdy.Elementwise]).run(np.array([2, -1] * 4, np.float32))
     assert list(known[:2]) == [np.float32(2 * np.pi), -np.inf]
-    (given,) = kernel_of(text, traits=[sdy.Elementwise], attributes={"pi": 3.0}).run(np.full(8, 2, np.float32))
-    assert given[0] == 6
+    (result,) = kernel_of(text, traits=[sdy.Elementwise], attributes={"pi": 3.0}).run(np.full(8, 2, np.float32))
+    assert result[0] == 6
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64"])
@@ -194,9 +194,9 @@ def test_quotients_of_floats(dtype) -> None:
         "x, y -> x // y, x % y", operands=(type_, type_), results=(type_, type_), traits=[sdy.Elementwise]
     )
     for on in ("interpreter", "host"):
-        for found, other in zip(kernel.run(*given, on=on), expected, strict=True):
-            np.testing.assert_array_equal(found.astype(np.float64), other.astype(np.float64))
-            signs = (np.signbit(item.astype(np.float64))[found == 0] for item in (found, other))
+        for actual, other in zip(kernel.run(*given, on=on), expected, strict=True):
+            np.testing.assert_array_equal(actual.astype(np.float64), other.astype(np.float64))
+            signs = (np.signbit(item.astype(np.float64))[actual == 0] for item in (actual, other))
             np.testing.assert_array_equal(*signs)
 
 
@@ -235,19 +235,19 @@ def test_maps_that_divide_by_zero(text) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (lambda b, at, kept: [kept[0], kept[0]], r"gives \(f32, f32\), the loop carries \(f32\)"),
-        (lambda b, at, kept: [b.constant(0, "i32")], r"gives \(i32\), the loop carries \(f32\)"),
-        (lambda b, at, kept: [], r"gives \(\), the loop carries \(f32\)"),
+        (lambda b, at, carried: [carried[0], carried[0]], r"gives \(f32, f32\), the loop carries \(f32\)"),
+        (lambda b, at, carried: [b.constant(0, "i32")], r"gives \(i32\), the loop carries \(f32\)"),
+        (lambda b, at, carried: [], r"gives \(\), the loop carries \(f32\)"),
     ],
 )
 def test_loops_carry_what_they_begin_with(step, message) -> None:
     """A body of a loop gives a value of the same type for each initial one."""
 
     def by_map(b, op):
-        return b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, kept: step(b, at, kept))
+        return b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, carried: step(b, at, carried))
 
     def by_count(b, op):
-        return b.repeat(3, [b.constant(0, "f32")], lambda kept: step(b, None, kept))
+        return b.repeat(3, [b.constant(0, "f32")], lambda carried: step(b, None, carried))
 
     for body in (by_map, by_count):
         with pytest.raises(ShardyError, match=message) as caught:
@@ -262,7 +262,7 @@ def test_values_of_loops_stay_inside() -> None:
 
     def leaked(b):
         inner = []
-        b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, kept: [inner.append(b.operand(0, at)) or kept[0]])
+        b.reduce(b.maps[0], [b.constant(0, "f32")], lambda at, carried: [inner.append(b.operand(0, at)) or carried[0]])
         return inner[0]
 
     for body in (lambda b, op: leaked(b), lambda b, op: b.op("math.exp", leaked(b))):
@@ -291,8 +291,8 @@ def test_floats_of_one_byte(dtype) -> None:
     total = single.sum(1).astype(numbers.dtype)
     expected = [single.max(1), single.min(1), total, single.max(1), total]
     for on in ("interpreter", "host"):
-        for found, other in zip(kernel.run(numbers, on=on), expected, strict=True):
-            np.testing.assert_array_equal(found.astype(np.float32), other.astype(np.float32))
+        for actual, other in zip(kernel.run(numbers, on=on), expected, strict=True):
+            np.testing.assert_array_equal(actual.astype(np.float32), other.astype(np.float32))
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def runs(function, operands, result, shardings, *, strict=False, **definition):
 )
 def test_casts_behind_sums(body, dtype, result, kind) -> None:
     """Partial results combine where a cast gives the same of parts and of the whole."""
-    found = rule_of([sdy.tensor(8, 4, dtype=dtype)], [sdy.tensor(8, dtype=result)], indexing=ROWS, emission=body)
-    assert found == f"<([i, j])->([i]) {{i=8, j=4}} {kind}={{j}}>"
+    actual = rule_of([sdy.tensor(8, 4, dtype=dtype)], [sdy.tensor(8, dtype=result)], indexing=ROWS, emission=body)
+    assert actual == f"<([i, j])->([i]) {{i=8, j=4}} {kind}={{j}}>"
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ def test_bodies_that_name_their_index(body, function, definition) -> None:
 
 def test_one_named_dimension() -> None:
     """The other dimensions stay as they are."""
-    found = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission="x -> x * f32(d1)")
-    assert found == "<([i, j])->([i, j]) {i=8, j=4} need_replication={j}>"
+    actual = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission="x -> x * f32(d1)")
+    assert actual == "<([i, j])->([i, j]) {i=8, j=4} need_replication={j}>"
 
 
 def smallest(b, op):
@@ -178,30 +178,32 @@ def normalized(b, op):
 
     rows, columns = op.results[0].type.shape
     row = IndexingMap((dim(0), symbol(0)), bounds_of((rows, columns)), bounds_of((columns,)))
-    (total,) = b.reduce(row, [b.constant(0, "f32")], lambda at, kept: [b.op("arith.addf", kept[0], b.operand(0, at))])
+    (total,) = b.reduce(
+        row, [b.constant(0, "f32")], lambda at, carried: [b.op("arith.addf", carried[0], b.operand(0, at))]
+    )
     return b.op("arith.divf", b.operand(0), total)
 
 
 def test_functions_that_read_places() -> None:
     """A function that reads its maps' elements keeps all rows apart; one that reads others, or its index, does not."""
-    found = rule_of([(8, 4)], [(8,), sdy.tensor(8, dtype="i32")], indexing=ROWS, emission=smallest)
-    assert found == "<([i, j])->([i], [i]) {i=8, j=4} need_replication={j}>"
-    found = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=counted)
-    assert found == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i}>"
-    found = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=normalized)
-    assert found == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i, j}>"
+    actual = rule_of([(8, 4)], [(8,), sdy.tensor(8, dtype="i32")], indexing=ROWS, emission=smallest)
+    assert actual == "<([i, j])->([i], [i]) {i=8, j=4} need_replication={j}>"
+    actual = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=counted)
+    assert actual == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i}>"
+    actual = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=normalized)
+    assert actual == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i, j}>"
 
 
 def test_a_rule_that_is_given_counts() -> None:
     """A rule of the definition is taken as it is."""
-    found = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission="x -> x * f32(d1)", rule="i j -> i j")
-    assert found == "<([i, j])->([i, j]) {i=8, j=4}>"
+    actual = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission="x -> x * f32(d1)", rule="i j -> i j")
+    assert actual == "<([i, j])->([i, j]) {i=8, j=4}>"
 
 
 def test_a_function_that_fails_says_nothing() -> None:
     """Nothing is known of the dimensions then."""
-    found = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=lambda b, op: 1 / 0)
-    assert found == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i, j}>"
+    actual = rule_of([(8, 4)], [(8, 4)], indexing="(i, j) -> (i, j)", emission=lambda b, op: 1 / 0)
+    assert actual == "<([i, j])->([i, j]) {i=8, j=4} need_replication={i, j}>"
 
 
 def test_a_diagonal_on_shards() -> None:

@@ -104,9 +104,9 @@ def test_sub_axes_have_no_fast_form() -> None:
     """A part of an axis anywhere in a sharding needs the general form."""
     assert whole_axis_tensor(parse_tensor_sharding('<@mesh, [{"c":(1)2, ?}]>')) is None
     assert whole_axis_tensor(parse_tensor_sharding('<@mesh, [{?}], replicated={"c":(1)2}>')) is None
-    found = whole_axis_tensor(parse_tensor_sharding('<@mesh, [{"a", "b"}, {?}], replicated={"c"}>'))
-    assert found is not None
-    assert (found.dims, found.closed, found.elsewhere) == ((("a", "b"), ()), (True, False), ("c",))
+    actual = whole_axis_tensor(parse_tensor_sharding('<@mesh, [{"a", "b"}, {?}], replicated={"c"}>'))
+    assert actual is not None
+    assert (actual.dims, actual.closed, actual.elsewhere) == ((("a", "b"), ()), (True, False), ("c",))
 
 
 def test_changes_are_listed_results_first() -> None:

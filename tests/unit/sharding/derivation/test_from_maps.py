@@ -41,14 +41,14 @@ def test_windows_move() -> None:
 
 def test_windows_side_by_side_are_compounds() -> None:
     """Windows that neither overlap nor leave gaps are the major factor of a dimension, their elements the minor."""
-    found = rule("a, b", [("3 * a + b", (24,)), ("b", (3,))], ("a", (8,)), ["parallel", "reduction"])
-    assert found == "<([ij], [j])->([i]) {i=8, j=3} reduction={j}>"
+    actual = rule("a, b", [("3 * a + b", (24,)), ("b", (3,))], ("a", (8,)), ["parallel", "reduction"])
+    assert actual == "<([ij], [j])->([i]) {i=8, j=3} reduction={j}>"
 
 
 def test_other_combinations_need_replication() -> None:
     """A dimension that is indexed by overlapping loops, none of which is reduced, is sharded by none of them."""
-    found = rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a, b", (8, 3)))
-    assert found == "<([k], [j])->([i, j]) {i=8, j=3, k=1} need_replication={i, j}>"
+    actual = rule("a, b", [("a + b", (10,)), ("b", (3,))], ("a, b", (8, 3)))
+    assert actual == "<([k], [j])->([i, j]) {i=8, j=3, k=1} need_replication={i, j}>"
 
 
 def test_steps_need_a_permutation() -> None:
@@ -61,8 +61,8 @@ def test_a_loop_has_a_factor_for_each_digit() -> None:
     operand = ("a floordiv 12, (a floordiv 4) mod 3, a mod 4", (2, 3, 4))
     assert rule("a", [operand], ("a floordiv 4, a mod 4", (6, 4))) == "<([i, j, k])->([ij, k]) {i=2, j=3, k=4}>"
     assert rule("a", [operand], ("a", (24,))) == "<([i, j, k])->([ijk]) {i=2, j=3, k=4}>"
-    found = rule("a", [("a floordiv 4, a mod 4", (6, 4))], ("a floordiv 6, a mod 6", (4, 6)))
-    assert found == "<([i, j])->([k, l]) {i=1, j=1, k=1, l=1}>"
+    actual = rule("a", [("a floordiv 4, a mod 4", (6, 4))], ("a floordiv 6, a mod 6", (4, 6)))
+    assert actual == "<([i, j])->([k, l]) {i=1, j=1, k=1, l=1}>"
 
 
 def test_unknown_loops_have_no_rule() -> None:
@@ -106,8 +106,8 @@ def test_sums_that_meet_at_different_places_need_replication() -> None:
 
 def test_the_digits_of_a_reduced_loop_meet_the_loop() -> None:
     """A digit lies where the whole loop would, so that both may be sharded in a sum."""
-    found = rule("a", [("a floordiv 2", (2,)), ("a", (4,))], ("", ()), ("reduction",))
-    assert found == "<([i], [ij])->([]) {i=2, j=2} reduction={i, j}>"
+    actual = rule("a", [("a floordiv 2", (2,)), ("a", (4,))], ("", ()), ("reduction",))
+    assert actual == "<([i], [ij])->([]) {i=2, j=2} reduction={i, j}>"
 
 
 def test_equal_expressions_have_equal_rules() -> None:
@@ -186,8 +186,8 @@ def test_no_rule() -> None:
 )
 def test_domains_that_leave_out_a_part(maps, operand, result, kinds) -> None:
     """A loop of which a domain takes a part needs replication, unless it is permuted; of a digit, only that digit."""
-    found = str(rule_from_op_maps([IndexingMap.parse(maps)], [operand], [result], sums=True))
-    assert found.partition("}")[2].strip(" >") == kinds
+    actual = str(rule_from_op_maps([IndexingMap.parse(maps)], [operand], [result], sums=True))
+    assert actual.partition("}")[2].strip(" >") == kinds
 
 
 @pytest.mark.parametrize(
@@ -215,5 +215,5 @@ def test_domains_that_leave_out_a_part(maps, operand, result, kinds) -> None:
 def test_symbols_that_index_no_dimension_as_a_whole(maps, operands, expected) -> None:
     """A symbol whose sizes are not those of the dimensions has no factor, and one that some dimension has keeps it."""
     results = [(4,)] if "i in [0, 3]" in maps[0] else [(5,)]
-    found = rule_from_op_maps([IndexingMap.parse(text) for text in maps], operands, results, sums=True)
-    assert str(found) == expected
+    actual = rule_from_op_maps([IndexingMap.parse(text) for text in maps], operands, results, sums=True)
+    assert str(actual) == expected

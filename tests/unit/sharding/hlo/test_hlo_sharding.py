@@ -76,9 +76,9 @@ def _subgroups(sharding: object) -> list[object]:
 def test_tuples() -> None:
     """A tuple has one sharding per element."""
     text = "{{replicated}, {devices=[2,2]<=[4]}}"
-    found = parse_hlo_sharding(text)
-    assert str(found) == text == str(xla_client.HloSharding.from_string(text))
-    assert [item.kind for item in found.elements] == ["replicated", "tiled"]
+    actual = parse_hlo_sharding(text)
+    assert str(actual) == text == str(xla_client.HloSharding.from_string(text))
+    assert [item.kind for item in actual.elements] == ["replicated", "tiled"]
     assert parse_hlo_sharding("{}") == HloSharding.tuple_of(())
     many = HloSharding.tuple_of([HloSharding.replicated(), HloSharding.manual()] * 6)
     assert str(many) == str(xla_client.HloSharding.from_string(str(many)))
@@ -116,11 +116,11 @@ def test_other_texts_are_refused(text: str, message: str) -> None:
 
 def test_tile_assignments_as_arrays() -> None:
     """The array has one dimension per dimension of the tiles, then the subgroups."""
-    found = parse_hlo_sharding("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}").tiles
-    assert found is not None
-    assert found.array() == (((0, 2, 4, 6),), ((1, 3, 5, 7),))
-    assert found.transposed((1, 2, 0)).array() == (((0, 1), (2, 3), (4, 5), (6, 7)),)
-    assert repr(found) == "TileAssignment('[2,1,4]<=[4,2]T(1,0)')"
+    actual = parse_hlo_sharding("{devices=[2,1,4]<=[4,2]T(1,0) last_tile_dim_replicate}").tiles
+    assert actual is not None
+    assert actual.array() == (((0, 2, 4, 6),), ((1, 3, 5, 7),))
+    assert actual.transposed((1, 2, 0)).array() == (((0, 1), (2, 3), (4, 5), (6, 7)),)
+    assert repr(actual) == "TileAssignment('[2,1,4]<=[4,2]T(1,0)')"
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_the_order_of_devices_is_put_together() -> None:
 def test_sub_axes_where_tiles_have_no_common_factors() -> None:
     """Tiles that cut the same axis in ways that do not fit together are sub-axes of it."""
     mesh = Mesh.of(_axis_0=12)
-    found = [
+    collected = [
         str(from_hlo_sharding(parse_hlo_sharding(text), mesh, rank=2))
         for text in ("{devices=[2,6]<=[12]}", "{devices=[3,4]<=[12]}")
     ]
-    assert found == [
+    assert collected == [
         '<@mesh, [{"_axis_0":(1)2}, {"_axis_0":(2)6}]>',
         '<@mesh, [{"_axis_0":(1)3}, {"_axis_0":(3)4}]>',
     ]
@@ -206,8 +206,8 @@ def test_special_kinds_over_a_mesh() -> None:
 def test_manual_axes_are_a_subgroup() -> None:
     """Axes that are manual where the value is are a subgroup; if all are, the value is manual."""
     mesh, sharding = Mesh.of(x=4, y=2), parse_tensor_sharding('<@mesh, [{"x"}, {"y"}]>')
-    found = to_hlo_sharding(sharding, mesh, manual_axes=["x"])
-    assert str(found) == "{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dims={manual}}"
+    actual = to_hlo_sharding(sharding, mesh, manual_axes=["x"])
+    assert str(actual) == "{devices=[1,2,4]<=[4,2]T(1,0) last_tile_dims={manual}}"
     assert to_hlo_sharding(sharding, mesh, manual_axes=["x", "y"]) == HloSharding.manual()
     scalar = to_hlo_sharding(parse_tensor_sharding("<@mesh, []>"), mesh, manual_axes=["y"])
     assert str(scalar) == "{devices=[2,4]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}"

@@ -62,8 +62,8 @@ def test_broadcast_to_puts_dimensions_where_it_is_told():
 )
 def test_reshape_shares_what_both_shapes_have(shape, out, expected):
     """Dimensions that are joined or split share factors."""
-    found = text_of(rules.reshape, [shape], [out])
-    assert expected is None or found == expected
+    actual = text_of(rules.reshape, [shape], [out])
+    assert expected is None or actual == expected
     assert_rule_holds(
         rules.reshape(make_op("toy.f", [shape], [out])),
         lambda x, local: x.reshape(local.results[0].shape),
@@ -94,8 +94,8 @@ def test_contraction_of_any_dimensions():
     """Batching dimensions come first, then those of one side, and the others are summed over."""
     sides = [(2, 8, 4), (2, 6, 4)]
     settings = {"contracting": ([-1], [2]), "batching": ([0], [0])}
-    found = text_of(rules.contraction, sides, [(2, 8, 6)], **settings)
-    assert found == "<([i, j, l], [i, k, l])->([i, j, k]) {i=2, j=8, k=6, l=4} reduction={l}>"
+    actual = text_of(rules.contraction, sides, [(2, 8, 6)], **settings)
+    assert actual == "<([i, j, l], [i, k, l])->([i, j, k]) {i=2, j=8, k=6, l=4} reduction={l}>"
     rule = rules.contraction(make_op("toy.f", sides, [(2, 8, 6)]), **settings)
     assert_rule_holds(rule, lambda x, y: np.einsum("bik,bjk->bij", x, y), sides)
     tropical = rules.contraction(make_op("toy.f", sides, [(2, 8, 6)]), **settings, combiner="max")
@@ -117,9 +117,9 @@ def test_contraction_of_any_dimensions():
 )
 def test_an_equation_gives_a_factor_for_each_letter(equation, operands, result, expected):
     """What the result lacks is summed over; an operand of size 1 along a letter is repeated."""
-    found = text_of(rules.einsum, operands, [result], equation)
-    assert found.startswith(expected)
-    assert found.count("reduction={") == 1
+    actual = text_of(rules.einsum, operands, [result], equation)
+    assert actual.startswith(expected)
+    assert actual.count("reduction={") == 1
 
 
 def test_a_diagonal_has_no_rule_and_other_ranks_are_refused():
@@ -191,15 +191,15 @@ def test_what_is_no_dimension_is_an_error(call, message):
 def test_dimensions_may_be_those_of_numpy_and_come_one_by_one():
     """Integers of numpy are dimensions, and a permutation may be a generator."""
     assert text_of(rules.reduction, [(8, 4)], [(8,)], np.array([1])) == "<([i, j])->([i]) {i=8, j=4} reduction={j}>"
-    found = rules.transpose(make_op("toy.f", [(8, 4)], [(4, 8)]), (dim for dim in (1, 0)))
-    assert str(found) == "<([j, i])->([i, j]) {i=4, j=8}>"
+    actual = rules.transpose(make_op("toy.f", [(8, 4)], [(4, 8)]), (dim for dim in (1, 0)))
+    assert str(actual) == "<([j, i])->([i, j]) {i=4, j=8}>"
 
 
 def test_along_needs_some_dimensions_whole():
     """The others are treated one by one; sizes along the named ones may differ, scalars have no part."""
     assert text_of(rules.along, [(8, 4)], [(8, 4)], -1) == "<([i, j])->([i, j]) {i=8, j=4} need_replication={j}>"
-    found = text_of(rules.along, [(8, 9), ()], [(8, 3), (8, 3)], 1, kind=FactorKind.PERMUTATION)
-    assert found == "<([i, j], [])->([i, j], [i, j]) {i=8, j=3} permutation={j}>"
+    actual = text_of(rules.along, [(8, 9), ()], [(8, 3), (8, 3)], 1, kind=FactorKind.PERMUTATION)
+    assert actual == "<([i, j], [])->([i, j], [i, j]) {i=8, j=3} permutation={j}>"
     with pytest.raises(RuleError, match="one size in dimension 0"):
         text_of(rules.along, [(8, 4)], [(6, 4)], 1)
     with pytest.raises(RuleError, match="no dimension 2"):
@@ -217,8 +217,8 @@ def test_concatenate_needs_the_joined_dimension_whole():
 
 def test_generate_lets_results_be_sharded_in_any_way():
     """Results of one shape are sharded alike, operands are whole."""
-    found = text_of(rules.generate, [(2,)], [(8, 4), (8, 4)])
-    assert found == "<([i])->([j, k], [j, k]) {i=2, j=8, k=4} need_replication={i}>"
+    actual = text_of(rules.generate, [(2,)], [(8, 4), (8, 4)])
+    assert actual == "<([i])->([j, k], [j, k]) {i=2, j=8, k=4} need_replication={i}>"
     assert text_of(rules.generate, [], [(8,)]) == "<()->([i]) {i=8}>"
 
 

@@ -85,12 +85,12 @@ def test_rules_are_dropped_unless_the_user_wrote_them(context):
     b = Builder(mesh=MESH)
     rule = "<([i, j])->([i, j]) {i=8, j=8}>"
     with b.function("main", [T]) as (x,):
-        made = b.emit("toy.neg", [x], [T], {"sdy.sharding_rule": parse_op_sharding_rule(rule), "kept": 1})
+        negated = b.emit("toy.neg", [x], [T], {"sdy.sharding_rule": parse_op_sharding_rule(rule), "kept": 1})
         custom = parse_op_sharding_rule(rule.replace("}>", "}, custom>"))
         written = b.emit("toy.neg", [x], [T], {"sdy.sharding_rule": custom})
         b.return_(x)
     DropShardingRulesPass().run(b.program, context)
-    assert made.attributes == {"kept": 1}
+    assert negated.attributes == {"kept": 1}
     assert written.attributes == {"sdy.sharding_rule": custom}
 
 

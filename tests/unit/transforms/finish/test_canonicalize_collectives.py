@@ -152,8 +152,8 @@ def test_a_reduce_with_another_use_stays(context):
     chain = Chain(EMPTY)
     reduced = chain.reduce(chain.argument, '{"x"}', EMPTY)
     axes = '[{"x"}, {}, {}, {}]'
-    found = chain.simplify(context, chain.slice(reduced, axes, axes), reduced)
-    assert [line.split()[0] for line in found] == ["all_reduce", "all_slice", "return"]
+    actual = chain.simplify(context, chain.slice(reduced, axes, axes), reduced)
+    assert [line.split()[0] for line in actual] == ["all_reduce", "all_slice", "return"]
 
 
 def test_all_to_alls_of_other_dimensions_are_fused(context):
@@ -183,8 +183,8 @@ def test_unused_all_to_alls_are_erased(context):
     first = chain.exchange(chain.argument, '[{"y"}: 1->3]', '[{"x"}, {}, {}, {"y"}]')
     second = chain.exchange(first, '[{"x"}: 0->2]', '[{}, {}, {"x"}, {"y"}]')
     chain.exchange(second, '[{"x"}: 2->0]', '[{"x"}, {}, {}, {"y"}]')
-    found = chain.simplify(context, first, second)
-    assert found == ['all_to_all [{"y"}: 1->3] arg', 'all_to_all [{"x"}: 0->2] 0', "return 0 1"]
+    actual = chain.simplify(context, first, second)
+    assert actual == ['all_to_all [{"y"}: 1->3] arg', 'all_to_all [{"x"}: 0->2] 0', "return 0 1"]
 
 
 def test_the_patterns_are_those_of_the_collectives() -> None:
@@ -239,8 +239,8 @@ def test_a_dot_takes_over_the_sharding_of_its_reduce_scatter(dot_context, shardi
 
 def test_a_dot_with_unreduced_axes_keeps_its_reduce_scatter(dot_context):
     """Its sharding says that the reduction is still to come."""
-    found, _ = run(dot_context, gather=False, dot_sharding='<@mesh, [{}, {}], unreduced={"x"}>')
-    assert found == ["dot", "reduce_scatter"]
+    actual, _ = run(dot_context, gather=False, dot_sharding='<@mesh, [{}, {}], unreduced={"x"}>')
+    assert actual == ["dot", "reduce_scatter"]
 
 
 def test_a_dot_alone_is_left_alone(dot_context):

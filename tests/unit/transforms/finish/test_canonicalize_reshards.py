@@ -75,11 +75,11 @@ def test_equal_constants_become_one_at_the_start():
     b = Builder(mesh=MESH)
     with b.function("main", [T]) as (x,):
         x = b.op("toy.effect", [x], [T])
-        one = constant(b, 1)
+        single = constant(b, 1)
         b.shard(constant(b, 1), '[{"x"}, {}]')
         with b.region_op("toy.loop", [x], [T]) as op, b.region(op, [T]) as (inner,):
             b.op("toy.yield", [b.op("toy.add", [b.op("toy.add", [inner, constant(b, 2)], [T]), constant(b, 1)], [T])])
-        b.return_(b.op("toy.add", [one, op.results[0]], [T]))
+        b.return_(b.op("toy.add", [single, op.results[0]], [T]))
     run(PASS, b)
     block = b.program.functions["main"].regions[0].block
     assert [op.attributes.get("value") for op in block.ops][:3] == [2, 1, None]
@@ -102,11 +102,11 @@ def test_isolated_regions_and_split_constants_are_apart():
     """An isolated region cannot use constants from outside, and constants split per use are not united again."""
     b = Builder(mesh=MESH)
     with b.function("main", [T]):
-        one = constant(b, 1)
+        single = constant(b, 1)
         with b.region_op("toy.isolated", [], [T]) as op, b.region(op):
             b.op("toy.yield", [constant(b, 1)])
         split = [b.op("sdy.constant", [], [T], value=1) for _ in range(2)]
-        b.return_(one, op.results[0], *split)
+        b.return_(single, op.results[0], *split)
     names = [line.split()[2] for line in run(PASS, b)[:-1] if " = " in line]
     assert sorted(names) == ["constant"] * 4 + ["isolated"]
 

@@ -18,18 +18,18 @@ def sharding(dims: str, mesh: str = "mesh") -> TensorSharding:
 
 def collectives(*args) -> tuple[Collective, ...]:
     """Return a plan that must exist."""
-    found = plan_collectives(*args)
-    assert found is not None
-    return found
+    actual = plan_collectives(*args)
+    assert actual is not None
+    return actual
 
 
 def plan(source: str, target: str, *, shape=(16, 16, 16), mesh: str = "mesh") -> list[str]:
     """Return what is done, in order: the collective, its axes, and the dimensions after it."""
     first, last = sharding(source), sharding(target, mesh)
-    found = collectives(first, last, shape[: first.rank], MESH)
+    actual = collectives(first, last, shape[: first.rank], MESH)
     return [
         " ".join(filter(None, [item.name.removeprefix("sdy."), str(item.value or ""), _dims(item.out_sharding)]))
-        for item in found
+        for item in actual
     ]
 
 
@@ -82,14 +82,14 @@ def test_plans(source, target, expected):
 
 def test_a_slice_for_a_later_all_to_all_must_divide_the_dimension():
     """Where the source dimension is too small for all the axes, the target dimension is sliced at the end."""
-    found = plan('[{"x"}, {}]', '[{}, {"x", "y"}]', shape=(2, 16))
-    assert found[0] == 'all_slice [{}, {"y"}] [{"x"}, {"y"}]'
+    actual = plan('[{"x"}, {}]', '[{}, {"x", "y"}]', shape=(2, 16))
+    assert actual[0] == 'all_slice [{}, {"y"}] [{"x"}, {"y"}]'
 
 
 def test_another_order_of_devices_takes_a_permute():
     """The permute changes the mesh, and nothing else unless something else has to change."""
-    found = collectives(sharding('[{"x"}]'), sharding('[{"x"}]', "rotated"), (16,), MESH)
-    assert [(item.name, str(item.out_sharding)) for item in found] == [
+    actual = collectives(sharding('[{"x"}]'), sharding('[{"x"}]', "rotated"), (16,), MESH)
+    assert [(item.name, str(item.out_sharding)) for item in actual] == [
         ("sdy.collective_permute", '<@rotated, [{"x"}]>')
     ]
 
@@ -97,8 +97,8 @@ def test_another_order_of_devices_takes_a_permute():
 def test_unreduced_axes_are_those_of_the_target():
     """Every collective keeps the axes the tensor is unreduced on."""
     source, target = (parse_tensor_sharding(f'<@mesh, {dims}, unreduced={{"w"}}>') for dims in ('[{"x"}]', '[{"y"}]'))
-    found = collectives(source, target, (16,), MESH)
-    assert [str(item.out_sharding) for item in found] == ['<@mesh, [{"y"}], unreduced={"w"}>']
+    actual = collectives(source, target, (16,), MESH)
+    assert [str(item.out_sharding) for item in actual] == ['<@mesh, [{"y"}], unreduced={"w"}>']
 
 
 def test_sharded_axes_cannot_become_unreduced():
@@ -115,9 +115,9 @@ def test_where_the_search_loses_its_way_a_plain_plan_takes_over():
         sharding('[{"x":(2)3}, {"z":(3)2}, {"x":(1)2, "y"}]'),
         sharding('[{}, {"z":(1)2}, {"z":(2)3, "y"}]'),
     )
-    found = collectives(source, target, (12, 8, 144), mesh)
-    assert [item.name for item in found] == ["sdy.all_gather", "sdy.all_slice"]
-    assert found[-1].out_sharding == target
+    actual = collectives(source, target, (12, 8, 144), mesh)
+    assert [item.name for item in actual] == ["sdy.all_gather", "sdy.all_slice"]
+    assert actual[-1].out_sharding == target
 
 
 def random_sharding(rng: random.Random, mesh: Mesh, rank: int) -> TensorSharding:
@@ -145,7 +145,7 @@ def test_every_plan_is_valid_and_ends_at_the_target(sizes):
     for _ in range(150):
         rank = rng.randint(1, 4)
         source, target = (random_sharding(rng, mesh, rank) for _ in range(2))
-        found = collectives(source, target, (prod(sizes),) * rank, mesh)
-        assert is_valid(source, found, mesh), (source, target)
+        actual = collectives(source, target, (prod(sizes),) * rank, mesh)
+        assert is_valid(source, actual, mesh), (source, target)
         if all(size & (size - 1) == 0 for size in sizes):
-            assert target.is_equivalent(found[-1].out_sharding if found else source)
+            assert target.is_equivalent(actual[-1].out_sharding if actual else source)

@@ -120,8 +120,8 @@ def test_results_are_sharded_like_what_is_returned(context):
     for function in (main, second):
         b.shard(function.function_results[0], '[{}, {"a"}]')
     PropagateToFuncResultsPass().run(b.program, context)
-    found = [b.program.sharding(function.function_results[0]) for function in (main, first, second)]
-    assert [str(sharding) for sharding in found] == ['<@mesh, [{}, {"a"}]>', '<@mesh, [{"a"}, {}]>', "None"]
+    actual = [b.program.sharding(function.function_results[0]) for function in (main, first, second)]
+    assert [str(sharding) for sharding in actual] == ['<@mesh, [{}, {"a"}]>', '<@mesh, [{"a"}, {}]>', "None"]
 
 
 def test_function_edges_are_sunk(context):

@@ -52,8 +52,8 @@ def test_only_inputs_and_outputs_change(context):
         b.return_(z, shardings=['<@mesh, [{"x"}], replicated={"y"}>'])
     function = b.program.functions["main"]
     UpdateNonDivisibleInputOutputShardingsPass().run(b.program, context)
-    found = [str(b.program.sharding(value)) for value in (x, y, z, function.function_results[0])]
-    assert found == [
+    actual = [str(b.program.sharding(value)) for value in (x, y, z, function.function_results[0])]
+    assert actual == [
         '<@mesh, [{"x":(1)2}]>',
         '<@mesh, [{"x"}]>',
         '<@mesh, [{"x":(1)2}]>',

@@ -103,8 +103,8 @@ def test_nothing_to_do_leaves_nothing(context):
 
 def test_redundant_reshards_stay_on_request(context):
     """The option keeps a reshard that changes nothing, and only that."""
-    found = run(program('[{"x"}, {}]', "[{}, {}]"), context, **{"keep-redundant-reshards": "true"})
-    assert found == ['reshard arg <@mesh, [{"x"}, {}]>', "all_gather reshard <@mesh, [{}, {}]>", "return all_gather"]
+    actual = run(program('[{"x"}, {}]', "[{}, {}]"), context, **{"keep-redundant-reshards": "true"})
+    assert actual == ['reshard arg <@mesh, [{"x"}, {}]>', "all_gather reshard <@mesh, [{}, {}]>", "return all_gather"]
 
 
 def test_barriers_are_passed_by(context):

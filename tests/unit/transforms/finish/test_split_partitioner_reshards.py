@@ -39,8 +39,8 @@ def _sharding(text):
 )
 def test_a_gather_comes_first_where_one_dimension_loses_axes_and_another_gets_some(before, after, between):
     """Where a single collective leads to the target, there is nothing between."""
-    found = sharding_between(_sharding(before), _sharding(after), MESH)
-    assert found == (None if between is None else _sharding(between))
+    actual = sharding_between(_sharding(before), _sharding(after), MESH)
+    assert actual == (None if between is None else _sharding(between))
 
 
 DATA_AND_MODEL = Mesh.of(data=4, model=2)

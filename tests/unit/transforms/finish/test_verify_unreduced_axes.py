@@ -53,9 +53,9 @@ def one_op(name, operand, result, *, combiner=None):
 )
 def test_what_says_so_may_begin_and_end_partial_results(name, operand, result, combiner):
     """Any op may make partial sums, reductions what they combine by; reshards and all-reduces may end them."""
-    found = problems(one_op(name, operand, result, combiner=combiner))
+    actual = problems(one_op(name, operand, result, combiner=combiner))
     # The registry at hand does not know the all-reduce of sdy: it is told by its name.
-    assert found == []
+    assert actual == []
 
 
 @pytest.mark.parametrize(

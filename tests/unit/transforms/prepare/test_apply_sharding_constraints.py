@@ -23,8 +23,8 @@ def apply(b: Builder) -> None:
 
 def text(b: Builder, value: Value) -> str | None:
     """Return the sharding of a value as text."""
-    found = b.program.sharding(value)
-    return None if found is None else str(found)
+    actual = b.program.sharding(value)
+    return None if actual is None else str(actual)
 
 
 def new_builder() -> Builder:

@@ -113,10 +113,10 @@ def test_bodies_are_put_where_they_are_called(context):
 def test_a_second_call_gets_a_copy_of_the_body(context):
     """Without flattening a body is copied, which the user is told."""
     b = program(main=["f", "f"], f=[])
-    own = PassContext(context.semantics)
-    ImportFuncCallsPass().run(b.program, own)
+    pass_context = PassContext(context.semantics)
+    ImportFuncCallsPass().run(b.program, pass_context)
     assert sum(op.name == "sdy.named_computation" for op in b.program.walk()) == 2
-    assert [warning.code for warning in own.warnings] == ["copied-function"]
+    assert [warning.code for warning in pass_context.warnings] == ["copied-function"]
     verify(b.program)
 
 

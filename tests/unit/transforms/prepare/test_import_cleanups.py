@@ -181,8 +181,8 @@ def test_calls_take_the_shardings_of_function_results(context):
     with b.function("g", [T]) as (x,):
         b.return_(x, shardings=["<@one, []>"])
     PropagateShardingFromFuncToCallPass().run(b.program, context)
-    found = [sharding_of(b.program, value) for value in (*first, *second, single)]
-    assert found == ['<@mesh, [{"a"}, {?}]>', "<@mesh, [{?}, {?}]>", None, "<@mesh, [{}, {}]>", None]
+    actual = [sharding_of(b.program, value) for value in (*first, *second, single)]
+    assert actual == ['<@mesh, [{"a"}, {?}]>', "<@mesh, [{?}, {?}]>", None, "<@mesh, [{}, {}]>", None]
 
 
 def test_functions_stand_before_those_they_call(context):

@@ -61,10 +61,10 @@ def run_cases(
     result = sdy.propagate(text, explicit_collectives=True)
     # Each op where propagation left it, so that its local form is seen at work.
     local = result.local(optimize=False)
-    wanted = compile_unsharded(text, semantics=result.registry)(*arrays)
+    expected = compile_unsharded(text, semantics=result.registry)(*arrays)
     for program in (local, result.local()):
-        for found, whole in zip(program.run(*arrays), wanted, strict=True):
-            np.testing.assert_allclose(found, whole, rtol=2e-5, atol=2e-5)
+        for actual, reference in zip(program.run(*arrays), expected, strict=True):
+            np.testing.assert_allclose(actual, reference, rtol=2e-5, atol=2e-5)
     return local.text, [warning.op for warning in local.warnings]
 
 

@@ -203,8 +203,8 @@ def test_lookups_behind_the_last_row_find_it() -> None:
       return %0 : tensor<5x2xi32>
     }}"""
     rows, indices = np.arange(1, 13, dtype=np.int32).reshape(6, 2), np.array([0, 5, 6, 99, -2], np.int32)
-    (found,) = sdy.propagate(text, explicit_collectives=True, extended_rules=True).local().run(rows, indices)
-    np.testing.assert_array_equal(found, rows[[0, 5, 5, 5, 0]])
+    (actual,) = sdy.propagate(text, explicit_collectives=True, extended_rules=True).local().run(rows, indices)
+    np.testing.assert_array_equal(actual, rows[[0, 5, 5, 5, 0]])
 
 
 def test_an_index_that_a_device_has_alone_is_clamped() -> None:

@@ -30,9 +30,9 @@ def collective(groups: Any) -> Any:
     """Return an all-reduce with some groups, in a program with two meshes."""
     builder = Builder(meshes={"other": Mesh.of(a=8), "mesh": MESH})
     with builder.function("main", [tensor(8)]) as (x,):
-        made = builder.op("stablehlo.all_reduce", [x], [tensor(8)], {"replica_groups": groups})
-        builder.return_(made)
-    return made.owner
+        all_reduce = builder.op("stablehlo.all_reduce", [x], [tensor(8)], {"replica_groups": groups})
+        builder.return_(all_reduce)
+    return all_reduce.owner
 
 
 @pytest.mark.parametrize("names", AXES)
@@ -69,17 +69,17 @@ def test_collectives_of_a_program_name_axes() -> None:
       %1 = sdy.all_reduce {"y":(1)2} %0 out_sharding=<@mesh, [{}, {}]> : tensor<8x16xf32>
       return %0, %1 : tensor<8x16xf32>, tensor<8x16xf32>
     }"""
-    found = []
+    collected = []
     for enable in (False, True):
         program = import_module(parse_module(text))
         context = PassContext(Registry.from_entry_points())
         run_on_attributes(program, [ConvertGlobalToLocalPass(enable_rgv3=enable)], context)
-        found.append((str(write_back(program)), program))
+        collected.append((str(write_back(program)), program))
     axes = 'axes = [#stablehlo.axis_ref<name = "x">, #stablehlo.axis_ref<name = "y">]'
-    assert [axes in written for written, _ in found] == [False, True]
-    assert [written.count("replica_groups = dense") for written, _ in found] == [2, 1]
+    assert [axes in written for written, _ in collected] == [False, True]
+    assert [written.count("replica_groups = dense") for written, _ in collected] == [2, 1]
     listed, named = (
         [read.groups for op in program.walk() if (read := StablehloLocalOps().read_collective(op)) is not None]
-        for _, program in found
+        for _, program in collected
     )
     assert listed == named

@@ -25,17 +25,17 @@ SHARDED = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x", "y"}]>]>}'
 def test_client_ops_run_on_shards() -> None:
     """An op of CHLO that is computed element by element gathers nothing, although the reference has no rule for it."""
     names = [name for name in (*UNARY, *BINARY) if name not in OTHER_ELEMENTS]
-    whole, flags = "tensor<8x16xf32>", "tensor<8x16xi1>"
+    full_type, flags = "tensor<8x16xf32>", "tensor<8x16xi1>"
     lines, types = [], []
     for number, name in enumerate(names):
         operands = "%a, %a" if name in BINARY else "%a"
-        inputs = ", ".join([whole] * (2 if name in BINARY else 1))
-        types.append(flags if name in FLAGS else whole)
+        inputs = ", ".join([full_type] * (2 if name in BINARY else 1))
+        types.append(flags if name in FLAGS else full_type)
         lines.append(f'%{number} = "chlo.{name}"({operands}) : ({inputs}) -> {types[-1]}')
     results = ", ".join(f"%{number}" for number in range(len(names)))
     marks = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
     outputs = ", ".join(f"{type_} {marks}" for type_ in types)
-    head = f"{MESH}\nfunc.func @main(%a: {whole} {marks}) -> ({outputs}) {{"
+    head = f"{MESH}\nfunc.func @main(%a: {full_type} {marks}) -> ({outputs}) {{"
     text = "\n".join([head, *lines, f"return {results} : {', '.join(types)}", "}"])
     local = sdy.propagate(text, local=True).local()
     assert (local.warnings, local.collectives) == ((), ())

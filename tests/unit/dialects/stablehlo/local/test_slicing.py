@@ -80,11 +80,11 @@ def test_pads_of_no_elements_have_no_gaps() -> None:
 
 def test_joined_slices_are_those_of_one_device() -> None:
     """Joining of halves that changed their order is a rotation."""
-    half, whole = type_of((8, 8)), type_of((8, 16))
+    half, full_type = type_of((8, 8)), type_of((8, 16))
     cases = [
-        Case(f"stablehlo.slice %a [0:8, 0:8] : ({whole}) -> {half}", half),
-        Case(f"stablehlo.slice %a [0:8, 8:16] : ({whole}) -> {half}", half),
-        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({half}, {half}) -> {whole}", whole),
+        Case(f"stablehlo.slice %a [0:8, 0:8] : ({full_type}) -> {half}", half),
+        Case(f"stablehlo.slice %a [0:8, 8:16] : ({full_type}) -> {half}", half),
+        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({half}, {half}) -> {full_type}", full_type),
     ]
     _, gathered = run_cases(cases, (8, 16), SHARDINGS[0])
     assert gathered == []
@@ -92,17 +92,17 @@ def test_joined_slices_are_those_of_one_device() -> None:
 
 def test_a_rotation_sends_what_changes_devices_once() -> None:
     """Joined slices of one tensor fetch its elements, without the slices in between."""
-    long, short, whole = type_of((8, 12)), type_of((8, 4)), type_of((8, 16))
+    long, short, full_type = type_of((8, 12)), type_of((8, 4)), type_of((8, 16))
     wide = type_of((8, 20))
     head = f"""
-      %tail = stablehlo.slice %a [0:8, 4:16] : ({whole}) -> {long}
-      %head = stablehlo.slice %a [0:8, 0:4] : ({whole}) -> {short}
+      %tail = stablehlo.slice %a [0:8, 4:16] : ({full_type}) -> {long}
+      %head = stablehlo.slice %a [0:8, 0:4] : ({full_type}) -> {short}
     """
-    rotated = Case(f"stablehlo.concatenate %tail, %head, dim = 1 : ({long}, {short}) -> {whole}", whole)
+    rotated = Case(f"stablehlo.concatenate %tail, %head, dim = 1 : ({long}, {short}) -> {full_type}", full_type)
     text, gathered = run_cases([rotated], (8, 16), SHARDINGS[0], prelude=head)
     assert gathered == []
     assert re.findall(r"collective_permute.*-> (tensor<\w+>)", text) == ["tensor<4x4xf32>"]
-    extended = Case(f"stablehlo.concatenate %head, %a, dim = 1 : ({short}, {whole}) -> {wide}", wide)
+    extended = Case(f"stablehlo.concatenate %head, %a, dim = 1 : ({short}, {full_type}) -> {wide}", wide)
     _, gathered = run_cases([rotated, extended], (8, 16), SHARDINGS[0], prelude=head)
     assert gathered == []
 
@@ -110,12 +110,12 @@ def test_a_rotation_sends_what_changes_devices_once() -> None:
 @pytest.mark.slow
 def test_shards_that_do_not_divide_move_real_elements_only() -> None:
     """Padding, whatever it holds, gets into no result."""
-    whole, long, short = type_of((8, 16)), type_of((8, 11)), type_of((8, 5))
+    full_type, long, short = type_of((8, 16)), type_of((8, 11)), type_of((8, 5))
     cases = [
-        Case(f"stablehlo.slice %a [0:8, 0:5] : ({whole}) -> {short}", short),
-        Case(f"stablehlo.slice %a [0:8, 5:16] : ({whole}) -> {long}", long),
-        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({long}, {short}) -> {whole}", whole),
-        Case(f"stablehlo.reverse %a, dims = [0, 1] : {whole}", whole),
+        Case(f"stablehlo.slice %a [0:8, 0:5] : ({full_type}) -> {short}", short),
+        Case(f"stablehlo.slice %a [0:8, 5:16] : ({full_type}) -> {long}", long),
+        Case(f"stablehlo.concatenate %r1, %r0, dim = 1 : ({long}, {short}) -> {full_type}", full_type),
+        Case(f"stablehlo.reverse %a, dims = [0, 1] : {full_type}", full_type),
     ]
     cases += [sliced(3, 11), sliced(1, 16, 2), sliced(2, 14, 3), sliced(15, 16)]
     cases += [padded(2, 6), padded(-3, -5), padded(8, 8), padded(5, 4, 1), padded(-5, 7, 2), padded(0, 1)]
@@ -133,5 +133,5 @@ def test_slices_of_dynamic_slices_begin_where_these_are_clamped_to(sharding: str
       return %0 : tensor<4x10xi32>
     }}"""
     rows = np.arange(48, dtype=np.int32).reshape(4, 12)
-    (found,) = sdy.propagate(text, explicit_collectives=True).local().run(rows, np.int32(9))
-    np.testing.assert_array_equal(found, rows[:, 2:])
+    (actual,) = sdy.propagate(text, explicit_collectives=True).local().run(rows, np.int32(9))
+    np.testing.assert_array_equal(actual, rows[:, 2:])

@@ -52,8 +52,8 @@ def largest(mesh: str, size: int, *, op: str = TOP_K, sharding: str = '[{"x"}, {
 def gathered_types(text: str) -> tuple[list[str], list[str]]:
     """Return what is gathered in the local program of a text, and the names of the ops whose operands are."""
     local = sdy.propagate(text, local=True).local()
-    found = [str(item.type) for item in local.collectives if item.kind == "all_gather"]
-    return found, [item.op for item in local.warnings]
+    actual = [str(item.type) for item in local.collectives if item.kind == "all_gather"]
+    return actual, [item.op for item in local.warnings]
 
 
 @pytest.mark.slow
@@ -68,14 +68,14 @@ def test_the_largest_elements_are_found_among_those_of_shards() -> None:
 def test_only_the_largest_elements_of_shards_are_gathered() -> None:
     """Each device chooses for some rows among three elements of each part, and sends these and their places."""
     for op in (TOP_K, CALL):
-        found, warned = gathered_types(largest(MESH, 64, op=op, sharding='[{}, {"x", "y"}]'))
-        assert (found, warned) == (["tensor<8x3xf32>", "tensor<8x3xi32>"], [])
+        actual, warned = gathered_types(largest(MESH, 64, op=op, sharding='[{}, {"x", "y"}]'))
+        assert (actual, warned) == (["tensor<8x3xf32>", "tensor<8x3xi32>"], [])
 
 
 def test_all_elements_are_gathered_where_they_are_few() -> None:
     """Where the largest elements of shards with their places are no fewer than all elements, these are gathered."""
-    found, _ = gathered_types(largest(MESH, 32, sharding='[{}, {"x", "y"}]'))
-    assert found == ["tensor<3x32xf32>"]
+    actual, _ = gathered_types(largest(MESH, 32, sharding='[{}, {"x", "y"}]'))
+    assert actual == ["tensor<3x32xf32>"]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_all_elements_are_gathered_where_they_are_few() -> None:
 )
 def test_a_call_gets_what_it_computes_on(target: str, sharding: str, shard: str) -> None:
     """A call on matrices gets them whole, one that moves elements gets all, an elementwise one its shard."""
-    whole = "tensor<8x8x8xf32>"
+    full_type = "tensor<8x8x8xf32>"
     text = f"""{MESH}
-    func.func @main(%a: {whole} {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}) -> {whole} {{
-      %0 = stablehlo.custom_call @{target}(%a) : ({whole}) -> {whole}
-      return %0 : {whole}
+    func.func @main(%a: {full_type} {{sdy.sharding = #sdy.sharding<@mesh, {sharding}>}}) -> {full_type} {{
+      %0 = stablehlo.custom_call @{target}(%a) : ({full_type}) -> {full_type}
+      return %0 : {full_type}
     }}"""
     local = sdy.propagate(text, local=True).local()
     (call,) = [op for op in local.program.walk() if op.name == "stablehlo.custom_call"]

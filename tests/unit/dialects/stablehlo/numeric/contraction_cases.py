@@ -40,7 +40,7 @@ def convolve_groups_of_batches(x: Any, kernel: Any, *, local: Any) -> Any:
     """A convolution of each part of the batch with its own output features."""
     groups = x.shape[0] // local.results[0].shape[0]
     parts = zip(np.split(x, groups), np.split(kernel, groups, 2), strict=True)
-    return np.concatenate([convolve(part, own) for part, own in parts], 2)
+    return np.concatenate([convolve(part, kernel_part) for part, kernel_part in parts], 2)
 
 
 def convolve_dynamically(x: Any, kernel: Any, padding: Any) -> Any:

@@ -42,8 +42,8 @@ def take_of_batch(table: Any, rows: Any, *, local: Any) -> Any:
     """Look rows up in the table of each batch."""
     here = rows[..., 0] - local.operands[0].offset(1)
     inside = (here >= 0) & (here < table.shape[1])
-    found = np.take_along_axis(table, np.clip(here, 0, table.shape[1] - 1)[..., None], 1)
-    return np.where(inside[..., None], found, 0)
+    actual = np.take_along_axis(table, np.clip(here, 0, table.shape[1] - 1)[..., None], 1)
+    return np.where(inside[..., None], actual, 0)
 
 
 def take_windows(table: Any, rows: Any) -> Any:

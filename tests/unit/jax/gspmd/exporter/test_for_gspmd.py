@@ -158,9 +158,9 @@ def test_results_keep_their_module() -> None:
 def test_warnings_go_where_the_caller_wants_them() -> None:
     """Warnings go into a list, without one through Python's warnings."""
     text = MESH + 'func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}p1]>}) { return }'
-    registry, found = load_registry(options=RuleOptions()), list[Diagnostic]()
-    gspmd_module(text, registry, found)
-    assert [item.code for item in found] == ["no-gspmd-form"]
+    registry, diagnostics = load_registry(options=RuleOptions()), list[Diagnostic]()
+    gspmd_module(text, registry, diagnostics)
+    assert [item.code for item in diagnostics] == ["no-gspmd-form"]
     with pytest.warns(UserWarning, match="1 shardings with priorities"):
         gspmd_module(text, registry, None)
 
@@ -170,9 +170,9 @@ def test_rules_that_were_kept_are_counted_as_lost() -> None:
     argument = '%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}'
     body = "%0 = stablehlo.tanh %a : tensor<8xf32>  return %0 : tensor<8xf32>"
     text = MESH + f"func.func @main({argument}) -> tensor<8xf32> {{ {body} }}"
-    found = list[Diagnostic]()
-    propagate(text, keep_sharding_rules=True).for_gspmd(warnings=found)
-    assert [item.message.partition(": ")[2] for item in found] == ["1 sharding rules"]
+    diagnostics = list[Diagnostic]()
+    propagate(text, keep_sharding_rules=True).for_gspmd(warnings=diagnostics)
+    assert [item.message.partition(": ")[2] for item in diagnostics] == ["1 sharding rules"]
 
 
 def test_a_mesh_that_does_not_fit_is_refused() -> None:

@@ -292,11 +292,11 @@ def test_barriers_groups_and_rules_that_are_kept_as_text() -> None:
 def test_barriers_that_are_kept_as_text_let_through_their_direction() -> None:
     """The number in the text is that of the direction also before MLIR has read it."""
     shardings = {1: ("a", None)}
-    found = propagate(KEPT, in_shardings=shardings)
-    assert str(found.arguments[0]) == str(found.arguments[1]) == '<@mesh, [{"a"}, {}]>'
-    assert found.results[0] is None
+    result = propagate(KEPT, in_shardings=shardings)
+    assert str(result.arguments[0]) == str(result.arguments[1]) == '<@mesh, [{"a"}, {}]>'
+    assert result.results[0] is None
     assert str(propagate(KEPT.replace("2 : i32", "1 : i32"), in_shardings=shardings).results[0]) == str(
-        found.arguments[1]
+        result.arguments[1]
     )
 
 

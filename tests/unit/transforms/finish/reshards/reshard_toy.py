@@ -122,7 +122,7 @@ def _lines(builder: Builder, ops: Iterable[Op], names: dict[int, str]) -> Iterab
         results = ", ".join(names[result.id] for result in op.results)
         axes = op.attributes.get("reduction_axes") or op.attributes.get("axes")
         shardings = [builder.program.sharding(result) for result in op.results]
-        texts = [str(one).removeprefix("<@mesh, ").removesuffix(">") for one in shardings if one is not None]
+        texts = [str(item).removeprefix("<@mesh, ").removesuffix(">") for item in shardings if item is not None]
         yield " ".join(
             filter(
                 None,

@@ -40,8 +40,8 @@ def reduced(reduction, *, element="f32", initial=(), operands=1, sharding=("b", 
       %0 = "toy.reduce"({values}) : {types} -> {r}
       return %0 : {r}
     }}"""
-    given = {0: sharding, 1: start or (None,)}
-    result = sdy.propagate(module, MESH, in_shardings=given, registry=registry_of(toy), explicit_collectives=True)
+    shardings = {0: sharding, 1: start or (None,)}
+    result = sdy.propagate(module, MESH, in_shardings=shardings, registry=registry_of(toy), explicit_collectives=True)
     return shown(result.text)
 
 
@@ -158,8 +158,8 @@ def test_rules_in_a_module_say_how_they_combine():
     bare = module.replace('shardy_py.reductions = {j = "max"},', "").replace(
         "sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=4} reduction={j}>", ""
     )
-    kept = sdy.propagate(bare, registry=registry_of(toy), keep_sharding_rules=True).text
-    assert 'shardy_py.reductions = {j = "mul"}' in kept
+    with_rules = sdy.propagate(bare, registry=registry_of(toy), keep_sharding_rules=True).text
+    assert 'shardy_py.reductions = {j = "mul"}' in with_rules
     with pytest.raises(sdy.RuleError, match="'maximal'"):
         sdy.propagate(module.replace('"max"', '"maximal"'), registry=registry)
     with pytest.raises(sdy.RuleError, match="i, which is not a reduction factor"):

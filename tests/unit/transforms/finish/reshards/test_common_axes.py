@@ -20,8 +20,8 @@ SPLIT = parse_op_sharding_rule("<([ij], [j])->([i, j]) {i=4, j=8}>")
 def axes_of(rule, texts, sizes=None, mesh=MESH):
     """Return the common axes of shardings given by their dimensions, one text per factor."""
     shardings = [parse_tensor_sharding(f"<@mesh, {text}>") for text in texts]
-    found = find_common_axes(OpProjection.build(rule, shardings, mesh), sizes or [64] * len(texts))
-    return ["".join(str(axis).replace('"', "") for axis in axes) for axes in found]
+    actual = find_common_axes(OpProjection.build(rule, shardings, mesh), sizes or [64] * len(texts))
+    return ["".join(str(axis).replace('"', "") for axis in axes) for axes in actual]
 
 
 def test_the_axes_of_the_largest_tensors_win():
@@ -64,7 +64,7 @@ def dimensions(count):
 @given(dims=st.tuples(dimensions(2), dimensions(2), dimensions(2)), sizes=st.tuples(*[st.integers(0, 99)] * 3))
 def test_common_axes_are_compatible(dims, sizes):
     """Whatever the shardings, the op has no conflict once all tensors are sharded by the common axes."""
-    shardings = [TensorSharding("mesh", one) for one in dims]
+    shardings = [TensorSharding("mesh", item) for item in dims]
     projection = OpProjection.build(MATMUL, shardings, MESH)
     common = find_common_axes(projection, sizes)
     for factor, axes in enumerate(common):

@@ -21,11 +21,11 @@ def one_op(name, operands, results, *, types=None, result_types=None, returned=(
     b = Builder(mesh=MESH)
     types = types or [T] * len(operands)
     with b.function("main", types) as arguments:
-        made = b.emit(name, arguments, result_types or [T] * len(results))
-        for value, sharding in zip([*arguments, *made.results], [*operands, *results], strict=True):
+        new_op = b.emit(name, arguments, result_types or [T] * len(results))
+        for value, sharding in zip([*arguments, *new_op.results], [*operands, *results], strict=True):
             if sharding is not None:
                 b.shard(value, sharding)
-        b.return_(*made.results, shardings=returned or results)
+        b.return_(*new_op.results, shardings=returned or results)
     return b
 
 
@@ -100,10 +100,10 @@ def test_a_reshape_spreads_axes_that_do_not_fit():
     mesh = Mesh.of(a=4, b=2)
     b = Builder(mesh=mesh)
     with b.function("main", [tensor(2, 4)]) as (x,):
-        made = b.emit("toy.merge", [x], [tensor(8)])
+        new_op = b.emit("toy.merge", [x], [tensor(8)])
         b.shard(x, '[{"a":(1)2}, {"a":(2)2, "b"}]')
-        b.shard(made.results[0], '[{"a", "b"}]')
-        b.return_(made.results[0], shardings=['[{"a", "b"}]'])
+        b.shard(new_op.results[0], '[{"a", "b"}]')
+        b.return_(new_op.results[0], shardings=['[{"a", "b"}]'])
     assert run(FULL, b) == ['%0 = merge %arg0 [{"a", "b"}]', "func.return %0"]
 
 
@@ -111,13 +111,13 @@ def test_a_reshape_keeps_what_both_sides_can_take():
     """Overflow axes stay only as far as both shapes can be sharded by them."""
     b = Builder(mesh=Mesh.of(a=3, b=2))
     with b.function("main", [tensor(2, 4)]) as (x,):
-        made = b.emit("toy.merge", [x], [tensor(8)])
+        new_op = b.emit("toy.merge", [x], [tensor(8)])
         b.shard(x, '[{"a"}, {"b"}]')
-        b.shard(made.results[0], '[{"a", "b"}]')
-        b.return_(made.results[0], shardings=['[{"a", "b"}]'])
-    found = run(FULL, b)
-    assert [line.split()[2] for line in found[:-1]] == ["reshard", "merge", "reshard"]
-    assert found[-2].endswith('[{"a", "b"}]')
+        b.shard(new_op.results[0], '[{"a", "b"}]')
+        b.return_(new_op.results[0], shardings=['[{"a", "b"}]'])
+    actual = run(FULL, b)
+    assert [line.split()[2] for line in actual[:-1]] == ["reshard", "merge", "reshard"]
+    assert actual[-2].endswith('[{"a", "b"}]')
 
 
 def test_the_mesh_of_most_tensors_gives_the_order_of_devices():
@@ -125,10 +125,10 @@ def test_the_mesh_of_most_tensors_gives_the_order_of_devices():
     other = Mesh(MESH.axes, (1, 0, 2, 3, 4, 5, 6, 7))
     b = Builder(mesh=MESH, meshes={"other": other})
     with b.function("main", [T, T]) as (x, y):
-        made = b.emit("toy.add", [x, y], [T])
-        for value, mesh in ((x, "mesh"), (y, "other"), (made.results[0], "other")):
+        new_op = b.emit("toy.add", [x, y], [T])
+        for value, mesh in ((x, "mesh"), (y, "other"), (new_op.results[0], "other")):
             b.shard(value, f'<@{mesh}, [{{"x"}}, {{}}]>')
-        b.return_(made.results[0], shardings=['<@other, [{"x"}, {}]>'])
+        b.return_(new_op.results[0], shardings=['<@other, [{"x"}, {}]>'])
     assert run(FULL, b)[0] == '%0 = reshard %arg0 <@other, [{"x"}, {}]'
 
 
@@ -210,13 +210,13 @@ def test_contractions_that_look_the_same_are_looked_at_once(monkeypatch):
     with b.function("main", [T, T, T, T]) as (x, y, z, w):
         for value, sharding in ((x, '[{}, {"x"}]'), (y, '[{"x"}, {}]'), (z, '[{"x"}, {"y"}]'), (w, '[{}, {"x"}]')):
             b.shard(value, sharding)
-        made = [b.op("toy.summing_matmul", [x, other], [T]) for other in (y, z, y, z, y)]
-        made += [b.op("toy.matmul", [w, y], [T]) for _ in range(2)]
-        for value in made:
+        products = [b.op("toy.summing_matmul", [x, other], [T]) for other in (y, z, y, z, y)]
+        products += [b.op("toy.matmul", [w, y], [T]) for _ in range(2)]
+        for value in products:
             # Looks are compared by identity, and propagation gives equal shardings as one object.
             b.program.shardings[value.id] = b.program.shardings[x.id]
             b.program.rules[value.owner.id] = REGISTRY.get_sharding_rule(value.owner)
-        b.return_(*made, shardings=['[{}, {"x"}]'] * len(made))
+        b.return_(*products, shardings=['[{}, {"x"}]'] * len(products))
     lines = run(MINIMAL, b)
     assert planned == ["toy.summing_matmul"] * 3 + ["toy.matmul"] * 2
     assert sum("reshard %" in line for line in lines) == 2
@@ -308,9 +308,9 @@ def test_a_second_run_reshards_nothing(version):
 def test_all_results_get_the_open_sharding_that_comes_with_a_new_one():
     """An op holds its shardings in one attribute, so giving one result a sharding opens the others."""
     b = one_op("toy.two", ['[{"x"}, {}]'], [None, None])
-    found = run(FULL, b)
-    assert found[0] == '%0, %1 = two %arg0 [{"x"}, {}]; [{"x"}, {}]'
-    assert found[1:3] == ["%2 = reshard %0 [{}, {}]", "%3 = reshard %1 [{?}, {?}]"]
+    actual = run(FULL, b)
+    assert actual[0] == '%0, %1 = two %arg0 [{"x"}, {}]; [{"x"}, {}]'
+    assert actual[1:3] == ["%2 = reshard %0 [{}, {}]", "%3 = reshard %1 [{?}, {?}]"]
 
 
 @pytest.mark.parametrize(
