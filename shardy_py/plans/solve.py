@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from attrs import field
@@ -30,7 +31,9 @@ class LinearProgram:
     is_choice: list[bool] = field(factory=list)
     low: list[float] = field(factory=list)
     high: list[float] = field(factory=list)
-    _entries: list[tuple[int, int, float]] = field(factory=list)
+    _rows: array[int] = field(factory=lambda: array("i"))
+    _columns: array[int] = field(factory=lambda: array("i"))
+    _values: array[float] = field(factory=lambda: array("d"))
     _solver: Any = None
 
     def column(self, cost: float, *, is_choice: bool = False, upper: float = 1.0) -> int:
@@ -48,7 +51,9 @@ class LinearProgram:
 
     def enter(self, row: int, column: int, value: float) -> None:
         """Add an entry; one of the row and the column is newer than the last solve."""
-        self._entries.append((row, column, value))
+        self._rows.append(row)
+        self._columns.append(column)
+        self._values.append(value)
 
     def relaxed(self) -> Solved | None:
         """Return the best columns if choices may be fractions; None where the rows contradict each other."""
@@ -67,11 +72,14 @@ class LinearProgram:
     def entries(self, since: int = 0) -> tuple[Any, Any, Any]:
         """Return rows, columns and values of the entries as arrays, from one on."""
         np = numpy()
-        entries = self._entries[since:]
-        if not entries:
-            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-        rows, columns, values = zip(*entries, strict=True)
-        return np.array(rows, np.int32), np.array(columns, np.int32), np.array(values, np.float64)
+        kinds = (self._rows, np.int32), (self._columns, np.int32), (self._values, np.float64)
+        rows, columns, values = (np.array(entries[since:], kind) for entries, kind in kinds)
+        return rows, columns, values
+
+    @property
+    def entry_count(self) -> int:
+        """The number of entries."""
+        return len(self._rows)
 
 
 @define(eq=False)
@@ -106,7 +114,7 @@ class _HighsRelaxation:
         else:
             self._add(program)
         count = len(program.costs)
-        self.columns, self.rows, self.entries = count, len(program.low), len(program._entries)
+        self.columns, self.rows, self.entries = count, len(program.low), program.entry_count
         everyone = np.arange(count, dtype=np.int32)
         self.solver.changeColsCost(count, everyone, np.array(program.costs) * _SCALE)
         self.solver.changeColsBounds(count, everyone, np.zeros(count), np.array(program.upper))
