@@ -44,9 +44,9 @@ _TIGHTENED = 3
 """Number of times that the memory of the model is limited more, where no plan that was priced fits."""
 _LEFT_OUT = 40
 """Number of plans that are priced to leave out shardings inside."""
-_EXACT = (0.001, 0.0003)
+_EXACT = (0.001, 0.0003, 0.0001)
 """The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
-_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
+_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 """The same where several are priced."""
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
@@ -225,7 +225,8 @@ class _Planner:
             bounds: The bounds without it.
             seconds: The time of a plan; a bound above that is of no use.
         """
-        parts = sorted({*_PARTS, max(seconds / bounds.seconds - 1, 0.0)} if bounds.seconds else _PARTS, reverse=True)
+        needed = {max(seconds / bounds.seconds - 1, 0.0)} if bounds.seconds else set()
+        parts = sorted({*_PARTS, *_SEVERAL, *needed}, reverse=True)
         enough = [part for part in parts if bounds.limit(part) <= seconds * (1 + _ROUNDING)] or parts[-1:]
         part = next((part for part in enough if bounds.columns(part) <= _COLUMNS), enough[-1])
         near = bounds.within(part)
