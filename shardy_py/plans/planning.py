@@ -172,7 +172,10 @@ class _Planner:
             best = self._with_known_layouts(trials, likely, best)
         # What runs is the local program of MLIR; other frontends make theirs in another way.
         is_counted = is_small and frontend_of(self.graph.session.program).name == MLIR.name
-        best = evolve(best, bound_seconds=bound, local_sent_bytes=trials.local_bytes(best) if is_counted else None)
+        best = evolve(best, bound_seconds=bound)
+        sent = trials.local_bytes(best) if is_counted else None
+        if sent is not None:
+            best = evolve(best, sent_bytes=sent, estimated_bytes=best.sent_bytes)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
