@@ -18,6 +18,8 @@ from shardy_py.values import define
 _POINTS = 8
 """Number of points of time at which memory is counted."""
 _TOLERANCE = 1e-6
+_UNITS = 100
+"""The least time of all kernels, in units of the linear program."""
 
 
 @define(eq=False)
@@ -51,6 +53,9 @@ class PlanColumns:
     def of(cls, model: PlanModel) -> PlanColumns:
         """Return the columns of a model."""
         columns = cls(model)
+        least = sum(float(seconds.min(initial=inf)) for seconds in model.seconds.values())
+        if 0 < least < inf:
+            columns.program.unit = least / _UNITS
         columns._add_choices()
         for tensor in model.tensors:
             uses = [(columns._grouped(use.leader, use.needs), use) for use in tensor.uses]
@@ -92,10 +97,12 @@ class PlanColumns:
         """Return the choice with the smallest memory, and that memory in bytes."""
         costs, self.program.costs = self.program.costs, [0.0] * len(self.program.costs)
         # Any flow is free here, so the first ones are enough.
-        self.program.costs[self.memory] = self.memory_unit * 1e-6
+        self.program.costs[self.memory] = self.program.unit
         solved = self.program.relaxed()
         self.program.costs = costs
-        return None if solved is None else (self.choice(solved), solved.seconds * 1e6)
+        if solved is None:
+            return None
+        return self.choice(solved), solved.seconds / self.program.unit * self.memory_unit
 
     def is_integral(self, solved: Solved) -> bool:
         """Return whether a solution chooses one strategy of each node."""
@@ -135,7 +142,9 @@ class PlanColumns:
     def _add_equal(self) -> None:
         for first, second in self.model.equal:
             rank = len(self.model.graph.shape(self.model.graph.nodes[first].results[0]))
-            groups = [self._grouped(node, numbers_of(self.model.strategies[node].outs, rank)) for node in (first, second)]
+            groups = [
+                self._grouped(node, numbers_of(self.model.strategies[node].outs, rank)) for node in (first, second)
+            ]
             for placement in dict.fromkeys([*groups[0], *groups[1]]):
                 row = self.program.row(0.0, 0.0)
                 for column in groups[0].get(placement, []):

@@ -1,9 +1,9 @@
 """Latencies of all-reduces that no compiler combines, as rows of a plan: each needs the result of the one before.
 
 Of nodes along one path of data flow each depends on the one before, so that no two of their all-reduces become one:
-there are at least as many latencies as nodes on it. All-reduces of different element types are never combined: there are
-paths for each type. The other count of latencies, by bytes, is a bound of its own (see `prices`): of both the larger
-one counts.
+there are at least as many latencies as nodes on it. All-reduces of different element types are never combined: there
+are paths for each type. The other count of latencies, by bytes, is a bound of its own (see `prices`): of both the
+larger one counts.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from shardy_py.plans.solve import Solved
 from shardy_py.values import define
 
 _FLOATS = {"bf16", "f16", "f32"}
-_UNIT = 1e-3
-"""The seconds of a unit of latency in the rows: solvers have absolute tolerances."""
-_LONGER = 1e-7
-"""The seconds by which a path has to be longer than what is counted."""
+_LONGER = 1e-4
+"""The units of the linear program by which a path has to be longer than what is counted."""
 _PATHS = 12
 """Number of times that paths are added."""
 
@@ -61,8 +59,8 @@ class _LatencyRows:
         """Let the choices along each path pay the price of its row, and the row hold nothing."""
         program, model = self.columns.program, self.columns.model
         for row, name, path in self.paths:
-            price = float(solved.rows[row]) / _UNIT
-            program.costs[self.counted[name]] -= price * _UNIT
+            price = float(solved.rows[row]) / program.unit
+            program.costs[self.counted[name]] -= price * program.unit
             for leader, number in Counter(model.ties.leaders[node] for node in path).items():
                 latencies = model.strategies[leader].latency * number * price
                 for column, seconds in zip(self.columns.choices[leader], latencies.tolist(), strict=True):
@@ -72,7 +70,7 @@ class _LatencyRows:
 
     def add_longest(self, solved: Solved) -> bool:
         """Add the longest path of each type in a solution; return whether one is longer than what is counted."""
-        model, columns = self.columns.model, self.columns
+        model, columns, unit = self.columns.model, self.columns, self.columns.program.unit
         latencies: dict[str, dict[int, float]] = {}
         for node, leader in model.ties.leaders.items():
             latency = float(solved.columns[columns.choices[leader]] @ model.strategies[leader].latency)
@@ -80,8 +78,8 @@ class _LatencyRows:
         is_longer = False
         for name, seconds in latencies.items():
             path = longest_path(model.graph, seconds)
-            known = (solved.columns[item[name]] * _UNIT for item in (self.longer, self.counted) if name in item)
-            if sum(seconds[node] for node in path) > sum(known) + _LONGER:
+            known = (solved.columns[item[name]] * unit for item in (self.longer, self.counted) if name in item)
+            if sum(seconds[node] for node in path) > sum(known) + _LONGER * unit:
                 self._add(name, path)
                 is_longer = True
         return is_longer
@@ -94,7 +92,7 @@ class _LatencyRows:
     def _add(self, name: str, path: list[int]) -> None:
         model, program = self.columns.model, self.columns.program
         if name not in self.longer:
-            self.longer[name] = program.column(_UNIT, upper=inf)
+            self.longer[name] = program.column(program.unit, upper=inf)
             self.counted[name] = program.column(0.0, upper=inf)
             row = program.row(0.0, 0.0)
             program.enter(row, self.counted[name], -1.0)
@@ -113,7 +111,7 @@ class _LatencyRows:
     def _enter(self, row: int, leader: int, seconds: list[float]) -> None:
         for column, value in zip(self.columns.choices[leader], seconds, strict=True):
             if value:
-                self.columns.program.enter(row, column, float(value) / _UNIT)
+                self.columns.program.enter(row, column, float(value) / self.columns.program.unit)
 
 
 def longest_path(graph: PlanGraph, latencies: Mapping[int, float]) -> list[int]:

@@ -15,7 +15,6 @@ from attrs import evolve, field
 from shardy_py.plans.graph import NodeUse, Placement, PlanGraph, PlanNode
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.reshards import ReshardTimes
-from shardy_py.plans.solve import numpy
 from shardy_py.plans.strategies import (
     PlanStrategy,
     Strategies,

@@ -167,9 +167,7 @@ def _of_op(graph: PlanGraph, node: PlanNode, rule: OpShardingRule, prices: Price
     """Return factors, placements before sums are scattered, placements, and what is summed."""
     np = numpy()
     dims_of_results = [
-        _dims_of_factors(mapping)
-        for mapping, slot in zip(rule.result_mappings, node.results, strict=True)
-        if slot >= 0
+        _dims_of_factors(mapping) for mapping, slot in zip(rule.result_mappings, node.results, strict=True) if slot >= 0
     ]
     dims, shape = dims_of_results[0], graph.shape(node.results[0])
     usable = [

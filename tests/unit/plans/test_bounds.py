@@ -11,8 +11,8 @@ pytest.importorskip("highspy", reason="plans need the extra 'plan'")
 
 import shardy_py as sdy
 from shardy_py.cost.session import Session
-from shardy_py.plans.planning import PlanArguments, _Planner
 from shardy_py.plans.latency import longest_path
+from shardy_py.plans.planning import PlanArguments, _Planner
 
 MESH = {"data": 4}
 X, W, LOGITS, COLUMN = "tensor<256x64xf32>", "tensor<64x4096xf32>", "tensor<256x4096xf32>", "tensor<256x1xf32>"

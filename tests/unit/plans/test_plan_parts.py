@@ -139,4 +139,4 @@ def test_a_plan_of_empty_tensors_takes_no_time():
         machine="h100-8",
     )
     assert plan.seconds == 0
-    assert {layout.reason for layout in plan.known} == {"+0.0%"}
+    assert {layout.reason.split(",")[0] for layout in plan.known} == {"+0.0%"}
