@@ -30,7 +30,8 @@ def solve_with_latency(columns: PlanColumns) -> PlanSolution | None:
     """Return the cheapest choice with the latencies along paths, and the bound; None where rows contradict.
 
     The columns get rows for the longest paths of what was solved, until no path is longer than what is counted. Where
-    choices then are fractions, the prices of these rows become costs of the choices.
+    choices then are fractions, the prices of these rows become costs of the choices. All flows that a plan may have
+    are among the columns, as in those that bounds leave.
     """
     rows, solved = _LatencyRows(columns), columns.program.relaxed()
     for _ in range(_PATHS):

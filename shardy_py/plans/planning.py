@@ -150,13 +150,7 @@ class _Planner:
         self._try_with_latency(trials, combined, budget)
         likely = strict.with_prices(self.prices)
         if not trials.is_close(self.arguments.gap):
-            likely_bounds, rounds = combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS
-            self._try_several(trials, likely_bounds, rounds, budget)
-        for _ in range(_TIGHTENED):
-            if trials.best is None and budget is not None and trials.smallest:
-                # The model counts memory at some points of the program only, so that its plans need a little more.
-                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
-                self._try_several(trials, likely_bounds, 1, budget)
+            self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
             smallest = PlanColumns.of(likely).least_memory()
             if smallest is not None:
@@ -187,6 +181,16 @@ class _Planner:
         solved = None if near is None else solve_with_latency(_columns(near, budget))
         if solved is not None:
             trials.consider(solved.choice)
+
+    def _try_likely(self, trials: PlanTrials, bounds: PlanBounds, rounds: int) -> None:
+        """Price the cheapest choices of the likely prices, with less memory where none fits."""
+        budget = self.arguments.budget_memory
+        self._try_several(trials, bounds, rounds, budget)
+        for _ in range(_TIGHTENED):
+            if trials.best is None and budget is not None and trials.smallest:
+                # The model counts memory at some points of the program only, so that its plans need a little more.
+                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
+                self._try_several(trials, bounds, 1, budget)
 
     def _try_several(self, trials: PlanTrials, bounds: PlanBounds, rounds: int, budget: float | None) -> None:
         """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""

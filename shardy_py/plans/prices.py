@@ -29,7 +29,7 @@ from shardy_py.transforms.finish.split_partitioner_reshards import is_fully_rema
 from shardy_py.values import define
 
 NONE = -1
-"""What arrays have for an axis that is on no factor, or shards no dimension."""
+"""Number in arrays for an axis that is on no factor, or shards no dimension."""
 _SummedAxis = tuple[int, int, bool]
 """An axis, the factor that it is on, and whether the sum is scattered."""
 _SumKey = tuple[float, tuple[_SummedAxis, ...]]
