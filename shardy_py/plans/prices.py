@@ -15,6 +15,7 @@ from typing import Any
 from attrs import field
 
 from shardy_py.cost.estimates import formulas
+from shardy_py.cost.estimates.flops import element_type_of
 from shardy_py.cost.estimates.values import OpCost
 from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
@@ -125,7 +126,7 @@ class Prices:
             written += size
         size = graph.bytes(node.results[0])
         read, written = read + size / self.shard_counts(outs), written + size
-        peak = self.machine.peak(graph.element_type(node.results[0]))[0]
+        peak = self.machine.peak(element_type_of(node.op) or "")[0]
         operations = (kernel.flops + kernel.transcendentals) / peak / shards
         return np.maximum(operations, min(1.0, kernel.bytes / written) * read / self.machine.memory_bandwidth)
 
