@@ -9,15 +9,17 @@ from typing import Any
 from attrs import field
 
 from shardy_py.plans.flows import TensorFlows
-from shardy_py.plans.graph import Placement
 from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.solve import LinearProgram, Solved, numpy
 from shardy_py.plans.state import donated_results
+from shardy_py.plans.strategies import numbers_of, row_of
 from shardy_py.values import define
 
 _POINTS = 8
 """Number of points of time at which memory is counted."""
 _TOLERANCE = 1e-6
+_UNITS = 100
+"""The least time of all kernels, in units of the linear program."""
 
 
 @define(eq=False)
@@ -37,19 +39,23 @@ class PlanColumns:
         program: The linear program.
         memory: The column with the largest memory, in units of `memory_unit` bytes.
         memory_unit: The bytes of all arguments and results.
+        choices: Node to the columns of its strategies.
     """
 
     model: PlanModel
     program: LinearProgram = field(factory=LinearProgram)
     memory: int = -1
     memory_unit: float = 1.0
-    _choices: dict[int, list[int]] = field(factory=dict)
+    choices: dict[int, list[int]] = field(factory=dict)
     _flows: list[TensorFlows] = field(factory=list)
 
     @classmethod
     def of(cls, model: PlanModel) -> PlanColumns:
         """Return the columns of a model."""
         columns = cls(model)
+        least = sum(float(seconds.min(initial=inf)) for seconds in model.seconds.values())
+        if 0 < least < inf:
+            columns.program.unit = least / _UNITS
         columns._add_choices()
         for tensor in model.tensors:
             uses = [(columns._grouped(use.leader, use.needs), use) for use in tensor.uses]
@@ -66,22 +72,22 @@ class PlanColumns:
         solved = self._relaxed()
         if solved is None:
             return None
-        bound, chosen = solved.bound, solved.columns[numpy().array(self.program.is_choice)]
-        if numpy().abs(chosen - chosen.round()).max(initial=0.0) > _TOLERANCE:
+        bound = solved.bound
+        if not self.is_integral(solved):
             integral = self.program.whole()
             if integral is None:
                 return None
             solved, bound = integral, max(bound, integral.bound)
-        return PlanSolution(self._choice(solved), bound)
+        return PlanSolution(self.choice(solved), bound)
 
     def forbid(self, choice: Choice) -> None:
         """Forbid the placements of the arguments of a choice, all together."""
-        leaders = [number for number in self._choices if self.model.graph.nodes[number].op is None]
+        leaders = [number for number in self.choices if self.model.graph.nodes[number].op is None]
         row = self.program.row(-inf, len(leaders) - 1.0)
         for number in leaders:
-            for column, strategy in zip(self._choices[number], self.model.strategies[number], strict=True):
-                if strategy.out == choice[number].out:
-                    self.program.enter(row, column, 1.0)
+            is_out = (self.model.strategies[number].outs == row_of(choice[number].out)).all(axis=1)
+            for position in numpy().flatnonzero(is_out).tolist():
+                self.program.enter(row, self.choices[number][position], 1.0)
 
     def limit_memory(self, size: float) -> None:
         """Let no device use more bytes."""
@@ -91,10 +97,26 @@ class PlanColumns:
         """Return the choice with the smallest memory, and that memory in bytes."""
         costs, self.program.costs = self.program.costs, [0.0] * len(self.program.costs)
         # Any flow is free here, so the first ones are enough.
-        self.program.costs[self.memory] = self.memory_unit * 1e-6
+        self.program.costs[self.memory] = self.program.unit
         solved = self.program.relaxed()
         self.program.costs = costs
-        return None if solved is None else (self._choice(solved), solved.seconds * 1e6)
+        if solved is None:
+            return None
+        return self.choice(solved), solved.seconds / self.program.unit * self.memory_unit
+
+    def is_integral(self, solved: Solved) -> bool:
+        """Return whether a solution chooses one strategy of each node."""
+        chosen = solved.columns[numpy().array(self.program.is_choice)]
+        return bool(numpy().abs(chosen - chosen.round()).max(initial=0.0) <= _TOLERANCE)
+
+    def choice(self, solved: Solved) -> Choice:
+        """Return the strategies that a solution chooses, of fractions the largest."""
+        return self.model.choice(
+            {
+                number: max(range(len(columns)), key=lambda position: solved.columns[columns[position]])
+                for number, columns in self.choices.items()
+            }
+        )
 
     def _relaxed(self) -> Solved | None:
         """Return the best columns of all flows, also of those that were not added."""
@@ -103,17 +125,9 @@ class PlanColumns:
             if solved is None or not sum(flows.add_cheaper(solved.rows) for flows in self._flows):
                 return solved
 
-    def _choice(self, solved: Solved) -> Choice:
-        return self.model.choice(
-            {
-                number: max(range(len(columns)), key=lambda position: solved.columns[columns[position]])
-                for number, columns in self._choices.items()
-            }
-        )
-
     def _add_choices(self) -> None:
         for number, seconds in self.model.seconds.items():
-            columns = self._choices[number] = [self.program.column(float(cost), is_choice=True) for cost in seconds]
+            columns = self.choices[number] = [self.program.column(float(cost), is_choice=True) for cost in seconds]
             row = self.program.row(1.0, 1.0)
             for column in columns:
                 self.program.enter(row, column, 1.0)
@@ -121,25 +135,22 @@ class PlanColumns:
     def _grouped(self, leader: int, placements: Any) -> dict[int, list[int]]:
         """Return the columns of a node's choices by placement."""
         groups: dict[int, list[int]] = defaultdict(list)
-        for column, placement in zip(self._choices[leader], placements.tolist(), strict=True):
+        for column, placement in zip(self.choices[leader], placements.tolist(), strict=True):
             groups[placement].append(column)
         return groups
 
     def _add_equal(self) -> None:
         for first, second in self.model.equal:
-            groups = self._by_out(first), self._by_out(second)
+            rank = len(self.model.graph.shape(self.model.graph.nodes[first].results[0]))
+            groups = [
+                self._grouped(node, numbers_of(self.model.strategies[node].outs, rank)) for node in (first, second)
+            ]
             for placement in dict.fromkeys([*groups[0], *groups[1]]):
                 row = self.program.row(0.0, 0.0)
                 for column in groups[0].get(placement, []):
                     self.program.enter(row, column, 1.0)
                 for column in groups[1].get(placement, []):
                     self.program.enter(row, column, -1.0)
-
-    def _by_out(self, leader: int) -> dict[Placement, list[int]]:
-        groups: dict[Placement, list[int]] = defaultdict(list)
-        for column, strategy in zip(self._choices[leader], self.model.strategies[leader], strict=True):
-            groups[strategy.out].append(column)
-        return groups
 
     def _add_memory(self) -> None:
         """Add rows for the bytes of what lives at some points of time: arguments, results, and tensors between."""
@@ -170,8 +181,9 @@ class PlanColumns:
             row = self.program.row(-inf, 0.0)
             self.program.enter(row, self.memory, -1.0)
             for leader, size in sizes.items():
-                for column, strategy in zip(self._choices[leader], self.model.strategies[leader], strict=True):
-                    self.program.enter(row, column, size / prices.shards(strategy.out) / self.memory_unit)
+                parts = size / prices.shard_counts(self.model.strategies[leader].outs) / self.memory_unit
+                for column, part in zip(self.choices[leader], parts.tolist(), strict=True):
+                    self.program.enter(row, column, part)
 
 
 def _sums_over_time(living: list[tuple[int, int, int, float]], end: int) -> list[float]:

@@ -23,8 +23,8 @@ Choices = dict[int, list[int]]
 """Number of a placement to the columns of the choices that give or need it."""
 _WHOLE = 0
 """The number of the placement that shards nothing."""
-_CHEAPER = 1e-10
-"""The seconds by which a flow has to be cheaper than the prices of its rows."""
+_CHEAPER = 1e-7
+"""The units of the linear program by which a flow has to be cheaper than the prices of its rows."""
 
 
 @define(eq=False)
@@ -121,7 +121,7 @@ class TensorFlows:
         reduced[self._has_flow] = 0
         best = set(zip(range(len(self.gives)), reduced.argmin(axis=1).tolist(), strict=True))
         best |= set(zip(reduced.argmin(axis=0).tolist(), range(len(self.needs)), strict=True))
-        cheaper = [(row, need) for row, need in sorted(best) if reduced[row, need] < -_CHEAPER]
+        cheaper = [(row, need) for row, need in sorted(best) if reduced[row, need] < -_CHEAPER * self.program.unit]
         for row, need in cheaper:
             self._add(row, need)
         return len(cheaper)

@@ -176,14 +176,18 @@ class PlanGraph:
                 self.views[slot] = (slot, tuple(range(len(self.shape(slot)))))
 
     def _steps(self) -> list[tuple[Op, tuple[int, ...], OpShardingRule]]:
-        """Return the steps with rules, and the ops without a rule with one that takes and gives whole tensors."""
+        """Return the steps with rules, and the ops without a rule with one that takes and gives whole tensors.
+
+        Ops whose results nothing uses are left out.
+        """
         problem = self.session.problem
+        unused = set() if problem.removal is None else {op.id for op in problem.removal.ops}
         ruled = zip(problem.step_ops, problem.step_slots, problem.step_rules, strict=False)
-        steps = [(op, tuple(slots), rule) for op, slots, rule in ruled if rule is not None]
+        steps = [(op, tuple(slots), rule) for op, slots, rule in ruled if rule is not None and op.id not in unused]
         seen: set[int] = set()
         for slot in sorted(self._free):
             op = problem.slot_values[slot].defining_op
-            if op is None or op.id in seen or not self.shape(slot):
+            if op is None or op.id in seen or op.id in unused or not self.shape(slot):
                 continue
             seen.add(op.id)
             operands = tuple(problem.slot_of.get(value.id, -1) for value in op.operands)

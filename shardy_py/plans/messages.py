@@ -14,8 +14,10 @@ from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.plans.model import PlanModel, PlanTensor, TensorUse
+from shardy_py.plans.model import PlanModel, PlanTensor
+from shardy_py.plans.reshards import ReshardTimes
 from shardy_py.plans.solve import numpy
+from shardy_py.plans.strategies import numbers_of
 from shardy_py.values import define
 
 _PASSES = 200
@@ -41,15 +43,24 @@ class PlanBounds:
     seconds: float
     _strategies: dict[int, Any]
     _flows: list[list[tuple[Any, Any, Any] | None]]
+    _messages: _Messages
 
     @classmethod
     def of(cls, model: PlanModel) -> PlanBounds:
         """Return the bounds of a model."""
-        messages = _Messages.of(model)
+        return cls._run(model, _Messages.of(model))
+
+    def with_prices(self, model: PlanModel) -> PlanBounds:
+        """Return the bounds of the same model under another price list; they go on with the messages of this one."""
+        self._messages.reprice(model)
+        return self._run(model, self._messages)
+
+    @classmethod
+    def _run(cls, model: PlanModel, messages: _Messages) -> PlanBounds:
         messages.run()
         bound = messages.bound()
         strategies = {leader: messages.bounds(leader, bound) for leader in model.strategies}
-        return cls(model, bound, strategies, messages.flow_bounds(bound))
+        return cls(model, bound, strategies, messages.flow_bounds(bound), messages)
 
     def limit(self, part: float) -> float:
         """Return the seconds that exceed the bound by a part of it."""
@@ -114,29 +125,70 @@ class _Edge:
 
     def pull(self, side: int) -> Any:
         """Subtract the minimum of each row, or column, from the edge; return it for each strategy of that end."""
-        least = self.costs.min(axis=1 - side)
-        self.costs -= least[:, None] if side == 0 else least[None, :]
+        least = self.least(side)
+        self.costs -= least[:, None] if side == 0 else least
         return least[self.ends[side].rows]
 
     def push(self, side: int, least: Any) -> None:
         """Add the costs of an end to the edge."""
-        self.costs += least[:, None] if side == 0 else least[None, :]
+        self.costs += least[:, None] if side == 0 else least
+
+    def least(self, side: int) -> Any:
+        """Return the minimum of each row, or column."""
+        return numpy().minimum.reduce(self.costs, axis=1 - side)
 
 
 @define(eq=False)
-class _Shared:
-    """Edges of one tensor that share reshards: their parts of the costs, on the placements that all may need."""
+class _Reshards:
+    """The reshards of one tensor: the part that each use pays, by placements that are given and needed.
 
-    parts: Any
+    A use has an edge, unless the node uses its own tensor: then it has a cost.
+    """
+
+    tensor: PlanTensor
+    gives: Any
+    needs: Any
+    sizes: Any
     users: Any
-    edges: list[_Edge]
-    columns: list[Any]
+    seconds: Any
+    parts: Any
+    edges: list[_Edge | None] = field(factory=list)
+    columns: list[Any] = field(factory=list)
+
+    @classmethod
+    def of(cls, tensor: PlanTensor, times: ReshardTimes) -> _Reshards:
+        np = numpy()
+        gives = np.unique(tensor.gives)
+        needs = np.unique(np.concatenate([use.needs for use in tensor.uses]))
+        users = np.array([np.isin(needs, use.needs) for use in tensor.uses])
+        sizes = np.where(users, np.array([use.size for use in tensor.uses])[:, None], np.inf).min(axis=0)
+        seconds = times.seconds(tensor.rank, gives, needs, sizes) * tensor.count
+        parts = np.where(users[:, None, :], (seconds / users.sum(axis=0))[None], 0.0)
+        columns = [np.flatnonzero(is_needed) for is_needed in users]
+        return cls(tensor, gives, needs, sizes, users.astype(float), seconds, parts, columns=columns)
+
+    def costs(self, number: int) -> Any:
+        """Return what a use pays."""
+        return self.parts[number][:, self.columns[number]]
+
+    def reprice(self, times: ReshardTimes) -> list[Any]:
+        """Price the reshards anew, and return what each use pays more; parts keep their ratio."""
+        np, before = numpy(), self.seconds
+        self.seconds = times.seconds(self.tensor.rank, self.gives, self.needs, self.sizes) * self.tensor.count
+        ratio = self.seconds / np.where(before > 0, before, 1.0)
+        equal = np.where(self.users[:, None, :] > 0, (self.seconds / self.users.sum(axis=0))[None], 0.0)
+        parts = np.where(before > 0, self.parts * ratio, equal)
+        change, self.parts = parts - self.parts, parts
+        return [change[number][:, columns] for number, columns in enumerate(self.columns)]
 
     def average(self) -> None:
         """Move parts between edges, from where they have no effect to where they do."""
+        edges = [edge for edge in self.edges if edge is not None]
+        if len(edges) < 2 or len(edges) < len(self.edges):
+            return
         np = numpy()
         rest = np.zeros(self.parts.shape)
-        for number, (edge, columns) in enumerate(zip(self.edges, self.columns, strict=True)):
+        for number, (edge, columns) in enumerate(zip(edges, self.columns, strict=True)):
             rest[number][:, columns] = edge.costs
         change = (rest.sum(axis=0) / self.users.sum(axis=0) - rest) * self.users[:, None, :]
         # A part may not become negative: then a use would be paid for sharing.
@@ -144,36 +196,52 @@ class _Shared:
         change *= step
         self.parts += change
         np.maximum(self.parts, 0.0, out=self.parts)
-        for number, (edge, columns) in enumerate(zip(self.edges, self.columns, strict=True)):
+        for number, (edge, columns) in enumerate(zip(edges, self.columns, strict=True)):
             edge.costs += change[number][:, columns]
+
+
+_Side = tuple[_Edge, int]
+"""An edge, and the number of one of its ends."""
 
 
 @define(eq=False)
 class _Messages:
     model: PlanModel
-    order: list[int] = field(factory=list)
-    costs: dict[int, Any] = field(factory=dict)
+    costs: dict[int, Any]
+    reshards: list[_Reshards] = field(factory=list)
     edges: list[_Edge] = field(factory=list)
-    shared: list[_Shared] = field(factory=list)
-    edges_of: dict[int, list[tuple[_Edge, int]]] = field(factory=lambda: defaultdict(list))
-    flows: list[list[tuple[_Edge | None, tuple[Any, Any]]]] = field(factory=list)
+    edges_of: dict[int, list[_Side]] = field(factory=lambda: defaultdict(list))
 
     @classmethod
     def of(cls, model: PlanModel) -> _Messages:
-        messages = cls(model, list(model.strategies), {leader: costs.copy() for leader, costs in model.seconds.items()})
+        messages = cls(model, {leader: costs.copy() for leader, costs in model.seconds.items()})
         for tensor in model.tensors:
             messages._add(tensor)
         for first, second in model.equal:
             messages._add_equal(first, second)
         return messages
 
+    def reprice(self, model: PlanModel) -> None:
+        """Change all costs to those of another price list."""
+        for leader, costs in self.costs.items():
+            costs += model.seconds[leader] - self.model.seconds[leader]
+        self.model = model
+        for reshards in self.reshards:
+            for number, change in enumerate(reshards.reprice(model.times)):
+                edge = reshards.edges[number]
+                if edge is None:
+                    self._add_cost(reshards, number, change)
+                else:
+                    edge.costs += change
+
     def run(self) -> None:
         """Move costs until the bound rises no more."""
+        orders = [self._visits(list(self.costs)), self._visits(list(self.costs)[::-1])]
         before = self.bound()
         for number in range(_PASSES):
-            self._pass(is_forward=number % 2 == 0)
-            for shared in self.shared if number % 2 else ():
-                shared.average()
+            self._pass(orders[number % 2])
+            for reshards in self.reshards if number % 2 else ():
+                reshards.average()
             if number % _BATCH == _BATCH - 1:
                 bound = self.bound()
                 if bound - before <= _RISE * abs(bound):
@@ -189,15 +257,18 @@ class _Messages:
         costs, edges = self.costs[leader].copy(), self.edges_of[leader]
         least = float(costs.min())
         for edge, side in edges:
-            costs += edge.costs.min(axis=1 - side)[edge.ends[side].rows]
+            costs += edge.least(side)[edge.ends[side].rows]
             least += float(edge.costs.min())
         return bound - least + costs
 
     def flow_bounds(self, bound: float) -> list[list[tuple[Any, Any, Any] | None]]:
         """Return for each use of each tensor what plans with a flow cost at least, with the placements."""
         return [
-            [None if edge is None else (*known, self._bounds_of_edge(edge, bound)) for edge, known in edges]
-            for edges in self.flows
+            [
+                None if edge is None else (item.gives, item.needs[columns], self._bounds_of_edge(edge, bound))
+                for edge, columns in zip(item.edges, item.columns, strict=True)
+            ]
+            for item in self.reshards
         ]
 
     def _bounds_of_edge(self, edge: _Edge, bound: float) -> Any:
@@ -206,38 +277,30 @@ class _Messages:
         return bound - float(edge.costs.min() + first.min() + second.min()) + costs
 
     def _add(self, tensor: PlanTensor) -> None:
-        np, times = numpy(), self.model.times
-        gives = np.unique(tensor.gives)
-        needs = np.unique(np.concatenate([use.needs for use in tensor.uses]))
-        users = np.array([np.isin(needs, use.needs) for use in tensor.uses])
-        sizes = np.where(users, np.array([use.size for use in tensor.uses])[:, None], np.inf).min(axis=0)
-        seconds = times.seconds(tensor.rank, gives, needs, sizes) * tensor.count / users.sum(axis=0)
-        edges, columns = [], []
-        self.flows.append([])
-        for use, is_needed in zip(tensor.uses, users, strict=True):
-            needed = np.flatnonzero(is_needed)
-            edge = self._edge(tensor, use, gives, needs[needed], seconds[:, needed].copy())
-            self.flows[-1].append((edge, (gives, needs[needed])))
-            if edge is not None:
-                edges.append(edge)
-                columns.append(needed)
-        if len(edges) > 1 and len(edges) == len(tensor.uses):
-            parts = np.array([np.where(is_needed[None, :], seconds, 0.0) for is_needed in users])
-            self.shared.append(_Shared(parts, users.astype(float), edges, columns))
+        reshards = _Reshards.of(tensor, self.model.times)
+        self.reshards.append(reshards)
+        for number, use in enumerate(tensor.uses):
+            edge, costs = None, reshards.costs(number)
+            if tensor.leader == use.leader:
+                self._add_cost(reshards, number, costs)
+            else:
+                needs = reshards.needs[reshards.columns[number]]
+                ends = _End.of(tensor.leader, tensor.gives, reshards.gives), _End.of(use.leader, use.needs, needs)
+                edge = self._connect(_Edge(costs, ends))
+            reshards.edges.append(edge)
 
-    def _edge(self, tensor: PlanTensor, use: TensorUse, gives: Any, needs: Any, costs: Any) -> _Edge | None:
-        """Return the edge of a use; a node that uses its own tensor has a cost instead."""
-        ends = _End.of(tensor.leader, tensor.gives, gives), _End.of(use.leader, use.needs, needs)
-        if tensor.leader == use.leader:
-            self.costs[use.leader] += costs[ends[0].rows, ends[1].rows]
-            return None
-        return self._connect(_Edge(costs, ends))
+    def _add_cost(self, reshards: _Reshards, number: int, costs: Any) -> None:
+        """Add what a node pays that uses its own tensor."""
+        np, tensor = numpy(), reshards.tensor
+        use = tensor.uses[number]
+        rows = np.searchsorted(reshards.gives, tensor.gives)
+        columns = np.searchsorted(reshards.needs[reshards.columns[number]], use.needs)
+        self.costs[use.leader] += costs[rows, columns]
 
     def _add_equal(self, first: int, second: int) -> None:
         np, strategies = numpy(), self.model.strategies
         rank = len(self.model.graph.shape(self.model.graph.nodes[first].results[0]))
-        numbers = self.model.times.numbers(rank)
-        outs = [np.array([numbers[strategy.out] for strategy in strategies[node]]) for node in (first, second)]
+        outs = [numbers_of(strategies[node].outs, rank) for node in (first, second)]
         known = np.unique(outs[0]), np.unique(outs[1])
         costs = np.where(known[0][:, None] == known[1][None, :], 0.0, _FORBIDDEN)
         self._connect(_Edge(costs, (_End.of(first, outs[0], known[0]), _End.of(second, outs[1], known[1]))))
@@ -248,22 +311,27 @@ class _Messages:
             self.edges_of[end.leader].append((edge, side))
         return edge
 
-    def _pass(self, *, is_forward: bool) -> None:
-        """Visit nodes in order: pull costs out of the edges behind, and push them into those ahead."""
-        place = {leader: number for number, leader in enumerate(self.order)}
-        for leader in self.order if is_forward else reversed(self.order):
-            behind: list[tuple[_Edge, int]] = []
-            ahead: list[tuple[_Edge, int]] = []
+    def _visits(self, order: list[int]) -> list[tuple[int, list[_Side], list[_Side]]]:
+        """Return the nodes in order, each with the edges behind and those ahead."""
+        place = {leader: number for number, leader in enumerate(order)}
+        visits = []
+        for leader in order:
+            sides: tuple[list[_Side], list[_Side]] = [], []
             for edge, side in self.edges_of[leader]:
-                is_later = place[edge.ends[1 - side].leader] > place[leader]
-                (ahead if is_later == is_forward else behind).append((edge, side))
+                sides[place[edge.ends[1 - side].leader] > place[leader]].append((edge, side))
+            visits.append((leader, *sides))
+        return visits
+
+    def _pass(self, visits: list[tuple[int, list[_Side], list[_Side]]]) -> None:
+        """Visit nodes in order: pull costs out of the edges behind, and push them into those ahead."""
+        for leader, behind, ahead in visits:
             costs = self.costs[leader]
             for edge, side in behind:
                 costs += edge.pull(side)
             if not ahead:
                 continue
             part = 1 / max(len(ahead), len(behind))
-            least = costs.min()
+            least = numpy().minimum.reduce(costs)
             moved = [edge.ends[side].least(costs - least) * part for edge, side in ahead]
             for (edge, side), amount in zip(ahead, moved, strict=True):
                 edge.push(side, amount)

@@ -15,8 +15,15 @@ from attrs import evolve, field
 from shardy_py.plans.graph import NodeUse, Placement, PlanGraph, PlanNode
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.reshards import ReshardTimes
-from shardy_py.plans.solve import numpy
-from shardy_py.plans.strategies import PlanStrategy, needed, strategies, through
+from shardy_py.plans.strategies import (
+    PlanStrategy,
+    Strategies,
+    all_needed,
+    all_through,
+    needed,
+    numbers_of,
+    row_of,
+)
 from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.view_kernels import KernelShare, ViewKernels
 from shardy_py.values import define
@@ -82,7 +89,7 @@ class PlanModel:
     prices: Prices
     ties: PlanTies
     times: ReshardTimes
-    strategies: dict[int, tuple[PlanStrategy, ...]] = field(factory=dict)
+    strategies: dict[int, Strategies] = field(factory=dict)
     seconds: dict[int, Any] = field(factory=dict)
     tensors: list[PlanTensor] = field(factory=list)
     equal: list[tuple[int, int]] = field(factory=list)
@@ -107,20 +114,24 @@ class PlanModel:
             equal: Pairs of nodes whose results have the same placement.
         """
         model = cls(graph, prices, ties, ReshardTimes(prices))
-        model._add_choices(fixed)
+        model._add_strategies(fixed)
+        model._price()
         model._add_tensors()
         pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
         model.equal = [(first, second) for first, second in pairs if first != second]
+        return model
+
+    def with_prices(self, prices: Prices) -> PlanModel:
+        """Return the model under another price list."""
+        model = evolve(self, prices=prices, times=ReshardTimes(prices), strategies=dict(self.strategies), seconds={})
+        model._price()
         return model
 
     def keep(self, numbers_of: Mapping[int, Any]) -> PlanModel:
         """Return the model with some strategies only: node to the numbers of those that are kept."""
         return evolve(
             self,
-            strategies={
-                leader: tuple(self.strategies[leader][number] for number in numbers)
-                for leader, numbers in numbers_of.items()
-            },
+            strategies={leader: self.strategies[leader].take(numbers) for leader, numbers in numbers_of.items()},
             seconds={leader: self.seconds[leader][numbers] for leader, numbers in numbers_of.items()},
             tensors=[
                 evolve(
@@ -145,47 +156,35 @@ class PlanModel:
         """Return the node whose choice a node has."""
         return self.ties.leaders[self.graph.head(number)]
 
-    def with_serial(self, nodes: Iterable[int]) -> PlanModel:
-        """Return the model where the sums of some nodes have all of their latency, and others none."""
-        np, serial = numpy(), Counter(self.leader(node) for node in nodes)
-        seconds = {}
-        for leader, costs in self.seconds.items():
-            latency = np.array([strategy.latency for strategy in self.strategies[leader]])
-            counted = np.array([strategy.counted for strategy in self.strategies[leader]])
-            seconds[leader] = costs + latency * serial[leader] - counted * self.ties.counts[leader]
-        return evolve(self, seconds=seconds)
-
     def choice(self, numbers: Mapping[int, int]) -> Choice:
         """Return the strategies of all nodes from their numbers at the nodes that lead."""
         return {node: self.strategies[leader][numbers[leader]] for node, leader in self.ties.leaders.items()}
 
-    def _add_choices(self, fixed: Mapping[int, Placement]) -> None:
-        views = ViewKernels.of(self.graph, self.prices)
-        (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
+    def _add_strategies(self, fixed: Mapping[int, Placement]) -> None:
         fixed_placements = {self.leader(number): placement for number, placement in fixed.items()}
-        prices = self.prices
+        for number in self.ties.counts:
+            options = Strategies.of(self.graph, self.graph.nodes[number], self.prices)
+            if number in fixed_placements:
+                options = options.take((options.outs == row_of(fixed_placements[number])).all(axis=1))
+            self.strategies[number] = options
+
+    def _price(self) -> None:
+        views, prices = ViewKernels.of(self.graph, self.prices), self.prices
+        (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
+        self.slack = 0.0
         for number, count in self.ties.counts.items():
             node = self.graph.nodes[number]
-            options = strategies(self.graph, node, prices)
-            if number in fixed_placements:
-                options = tuple(strategy for strategy in options if strategy.out == fixed_placements[number])
+            options = self.strategies[number] = self.strategies[number].priced(self.graph, node, prices)
             size = 0.0
             if node.op is None:
                 size = self.graph.bytes(node.results[0]) * count / prices.machine.memory_bandwidth * _SLICES
             self.slack += size
-            self.strategies[number] = options
-            self.seconds[number] = numpy().array(
-                [
-                    strategy.seconds * count
-                    + rest[number] / prices.devices
-                    + (shared[number] + size) / prices.shards(strategy.out)
-                    + sum(
-                        views.seconds(share, kernel, need(self.graph.nodes[user], operand, strategy, number))
-                        for (user, operand, share), kernel in shares[number].items()
-                    )
-                    for strategy in options
-                ]
-            )
+            shards = prices.shard_counts(options.outs)
+            seconds = options.seconds * count + rest[number] / prices.devices + (shared[number] + size) / shards
+            for (user, operand, share), kernel in shares[number].items():
+                needs = all_needs(self.graph.nodes[user], operand, options, number)
+                seconds = seconds + views.all_seconds(share, kernel, needs)
+            self.seconds[number] = seconds
 
     def _kernels_of_followers(self, views: ViewKernels) -> tuple[dict[int, float], dict[int, float]]:
         """Return the seconds of kernels of nodes that follow, and of returned views.
@@ -238,15 +237,13 @@ class PlanModel:
         for example, count in counts.items():
             root, tied_uses = examples[example]
             rank, producer = len(self.graph.shape(root)), self.leader(self.graph.node_of[root])
-            numbers = self.times.numbers(rank)
-            gives = numpy().array([numbers[strategy.out] for strategy in self.strategies[producer]])
-            uses_ = [TensorUse(leader, self._needs(leader, use, numbers), use.bytes) for leader, use in tied_uses]
+            gives = numbers_of(self.strategies[producer].outs, rank)
+            uses_ = [TensorUse(leader, self._needs(leader, use, rank), use.bytes) for leader, use in tied_uses]
             self.tensors.append(PlanTensor(rank, count, producer, gives, uses_))
 
-    def _needs(self, leader: int, use: NodeUse, numbers: Mapping[Placement, int]) -> Any:
+    def _needs(self, leader: int, use: NodeUse, rank: int) -> Any:
         node, head = self.graph.nodes[use.node], self.graph.head(use.node)
-        placements = (need(node, use.operand, strategy, head) for strategy in self.strategies[leader])
-        return numpy().array([numbers[through(placement, use.dims)] for placement in placements])
+        return numbers_of(all_through(all_needs(node, use.operand, self.strategies[leader], head), use.dims), rank)
 
 
 def need(node: PlanNode, operand: int, strategy: PlanStrategy, head: int) -> Placement:
@@ -254,3 +251,10 @@ def need(node: PlanNode, operand: int, strategy: PlanStrategy, head: int) -> Pla
     if node.number != head or node.rule is None:
         return strategy.out
     return needed(node.rule, operand, strategy.factors)
+
+
+def all_needs(node: PlanNode, operand: int, options: Strategies, head: int) -> Any:
+    """Return the placements that a node needs of an operand by each of its strategies."""
+    if node.number != head or node.rule is None:
+        return options.outs
+    return all_needed(node.rule, operand, options.factors)

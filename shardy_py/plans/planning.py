@@ -21,11 +21,11 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.columns import PlanColumns, PlanSolution
 from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
+from shardy_py.plans.latency import solve_with_latency
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import Choice, PlanModel
+from shardy_py.plans.model import PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
-from shardy_py.plans.serial import serial_nodes
 from shardy_py.plans.state import next_states
 from shardy_py.plans.ties import PlanTies
 from shardy_py.plans.trials import PlanTrials
@@ -44,21 +44,13 @@ _TIGHTENED = 3
 """Number of times that the memory of the model is limited more, where no plan that was priced fits."""
 _LEFT_OUT = 40
 """Number of plans that are priced to leave out shardings inside."""
-_EXACT = (0.001, 0.0003)
+_EXACT = (0.001, 0.0003, 0.0001)
 """The part by which plans may cost more than the bound of messages, where only the cheapest counts."""
-_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003)
+_SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 """The same where several are priced."""
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
-_RAISED = 4
-"""Number of times that the bound is raised by the latency of sums along another path."""
-_LARGE_GAP = 0.015
-"""The gap of a large program from which that is worth its time."""
-_RISE = 5e-4
-"""The part by which the bound has to rise each time."""
-_UNLIKELY = 1e-3
-"""The part of a latency that counts towards a path where no plan near the bound has it."""
 
 
 @frozen(slots=False)
@@ -142,24 +134,23 @@ class _Planner:
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
-        strict = self._model(evolve(self.prices, is_strict=True))
-        _, solved = self._solve(strict, parts=_EXACT, budget=self.arguments.budget_memory)
+        strict = self._model(evolve(self.prices, is_strict=True, is_combined=True))
+        bounds = PlanBounds.of(strict)
+        _, solved = self._solve(bounds, parts=_EXACT, budget=self.arguments.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
         space = SPACE_OF_REPEATS if len(strict.ties.counts) < len(strict.ties.leaders) else SPACE
         budget, is_small = self.arguments.budget_memory, len(self.graph.nodes) <= _MANY_NODES
         fields = (self.source, self.arguments.options, self.graph, self.prices, self.mesh_name, self.tied)
-        trials, likely = PlanTrials(*fields, budget, bound, space), self._model(self.prices)
+        trials = PlanTrials(*fields, budget, bound, space)
         if is_small:
             trials.consider(solved.choice)
-        rounds = _ROUNDS if is_small else _FEW_ROUNDS
-        self._try_several(trials, likely, rounds, budget)
-        for _ in range(_TIGHTENED):
-            if trials.best is None and budget is not None and trials.smallest:
-                # The model counts memory at some points of the program only, so that its plans need a little more.
-                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
-                self._try_several(trials, likely, 1, budget)
+        combined = bounds.with_prices(strict.with_prices(evolve(self.prices, is_combined=True)))
+        self._try_with_latency(trials, combined, budget)
+        likely = strict.with_prices(self.prices)
+        if not trials.is_close(self.arguments.gap):
+            self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
             smallest = PlanColumns.of(likely).least_memory()
             if smallest is not None:
@@ -167,8 +158,7 @@ class _Planner:
         if trials.best is None:
             raise self._too_large(trials.smallest)
         if not trials.is_close(self.arguments.gap):
-            if is_small or not trials.is_close(_LARGE_GAP):
-                bound = trials.bound = self._raised(strict, solved.choice, bound)
+            bound = trials.bound = max(bound, self._bound_with_latency(bounds, trials.best.seconds))
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
         best = trials.best
@@ -176,13 +166,35 @@ class _Planner:
             best = self._with_known_layouts(trials, likely, best)
         # What runs is the local program of MLIR; other frontends make theirs in another way.
         is_counted = is_small and frontend_of(self.graph.session.program).name == MLIR.name
-        best = evolve(best, bound_seconds=bound, local_sent_bytes=trials.local_bytes(best) if is_counted else None)
+        best = evolve(best, bound_seconds=bound)
+        sent = trials.local_bytes(best) if is_counted else None
+        if sent is not None:
+            best = evolve(best, sent_bytes=sent, estimated_bytes=best.sent_bytes)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _try_several(self, trials: PlanTrials, likely: PlanModel, rounds: int, budget: float | None) -> None:
+    def _try_with_latency(self, trials: PlanTrials, bounds: PlanBounds, budget: float | None) -> None:
+        """Price the cheapest choice of the likely prices of all-reduces that are combined, but for those on a path."""
+        parts = sorted({*_SEVERAL, *_PARTS})
+        part = max((part for part in parts if bounds.columns(part) <= _COLUMNS), default=parts[0])
+        near = bounds.within(part)
+        solved = None if near is None else solve_with_latency(_columns(near, budget))
+        if solved is not None:
+            trials.consider(solved.choice)
+
+    def _try_likely(self, trials: PlanTrials, bounds: PlanBounds, rounds: int) -> None:
+        """Price the cheapest choices of the likely prices, with less memory where none fits."""
+        budget = self.arguments.budget_memory
+        self._try_several(trials, bounds, rounds, budget)
+        for _ in range(_TIGHTENED):
+            if trials.best is None and budget is not None and trials.smallest:
+                # The model counts memory at some points of the program only, so that its plans need a little more.
+                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
+                self._try_several(trials, bounds, 1, budget)
+
+    def _try_several(self, trials: PlanTrials, bounds: PlanBounds, rounds: int, budget: float | None) -> None:
         """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
-        columns, solved = self._solve(likely, parts=_SEVERAL, budget=budget)
+        columns, solved = self._solve(bounds, parts=_SEVERAL, budget=budget)
         for number in range(rounds):
             if number:
                 solved = columns.solve()
@@ -201,7 +213,7 @@ class _Planner:
         """
         layouts: dict[str, tuple[str, ShardingPlan]] = {}
         for name, axes, allowed in known_layouts(self.graph, self.tied, self.prices):
-            _, solved = self._solve(likely.allow(allowed), parts=_EXACT, budget=None)
+            _, solved = self._solve(PlanBounds.of(likely.allow(allowed)), parts=_EXACT, budget=None)
             if solved is None:
                 continue
             plan = min((way for way, _, _ in trials.price_ways(solved.choice)), key=lambda way: way.seconds)
@@ -213,22 +225,20 @@ class _Planner:
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
         return evolve(best, known=tuple(sorted(known, key=lambda layout: layout.seconds)))
 
-    def _raised(self, strict: PlanModel, choice: Choice, bound: float) -> float:
-        """Return the bound with the latency of all-reduces that depend on each other, on paths that choices meet."""
-        latencies = {
-            node: max(strategy.latency for strategy in strict.strategies[leader]) * _UNLIKELY
-            for node, leader in strict.ties.leaders.items()
-        }
-        for _ in range(_RAISED):
-            for node, strategy in choice.items():
-                latencies[node] = max(latencies[node], strategy.latency)
-            is_widened = self.prices.profile.widens_bfloat16
-            serial = strict.with_serial(serial_nodes(self.graph, latencies, is_widened=is_widened))
-            _, solved = self._solve(serial, parts=_SEVERAL, budget=self.arguments.budget_memory)
-            if solved is None or solved.bound - strict.slack <= bound * (1 + _RISE):
-                return bound
-            bound, choice = solved.bound - strict.slack, solved.choice
-        return bound
+    def _bound_with_latency(self, bounds: PlanBounds, seconds: float) -> float:
+        """Return the bound with the latency of all-reduces that depend on each other.
+
+        Args:
+            bounds: The bounds without it.
+            seconds: The time of a plan; a bound above that is of no use.
+        """
+        needed = {max(seconds / bounds.seconds - 1, 0.0)} if bounds.seconds else set()
+        parts = sorted({*_PARTS, *_SEVERAL, *needed}, reverse=True)
+        enough = [part for part in parts if bounds.limit(part) <= seconds * (1 + _ROUNDING)] or parts[-1:]
+        part = next((part for part in enough if bounds.columns(part) <= _COLUMNS), enough[-1])
+        near = bounds.within(part)
+        solved = None if near is None else solve_with_latency(_columns(near, self.arguments.budget_memory))
+        return 0.0 if solved is None else min(solved.bound, bounds.limit(part)) - bounds.model.slack
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
@@ -237,17 +247,16 @@ class _Planner:
         return PlanModel.of(self.graph, prices, ties, self.fixed, equal)
 
     def _solve(
-        self, model: PlanModel, *, parts: tuple[float, ...], budget: float | None
+        self, bounds: PlanBounds, *, parts: tuple[float, ...], budget: float | None
     ) -> tuple[PlanColumns, PlanSolution | None]:
         """Return the columns of the plans near the cheapest, and the cheapest.
 
         Args:
-            model: The model.
+            bounds: The bounds of the model.
             parts: By how much the plans may cost more than the bound; the first with few enough columns counts, then
                 larger ones while there is no plan.
             budget: The bytes that a device may use at most, or None.
         """
-        bounds = PlanBounds.of(model)
         first = next((part for part in parts if bounds.columns(part) <= _COLUMNS), parts[-1])
         for part in sorted({*_PARTS, first}):
             near = bounds.within(part) if part >= first else None
@@ -257,7 +266,7 @@ class _Planner:
             solved = columns.solve()
             if solved is not None:
                 return columns, evolve(solved, bound=min(solved.bound, bounds.limit(part)))
-        columns = _columns(model, budget)
+        columns = _columns(bounds.model, budget)
         return columns, columns.solve()
 
     def _fix(self) -> None:

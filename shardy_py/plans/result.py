@@ -121,7 +121,8 @@ class ShardingPlan:
         communication_seconds: The time of communicating.
         bound_seconds: No plan of the space takes less in the linear model with strict prices; None if the estimator
             prices the plan below that, so that the model charges too much for a bound.
-        sent_bytes: The bytes that one device sends.
+        sent_bytes: The bytes that one device sends in the collectives of the local program, which is what runs; by the
+            estimator for programs of more than a thousand ops, and where there is no local program.
         peak_bytes: The most memory that a device uses.
         machine: The name of the machine.
         mesh: Axis to size.
@@ -133,8 +134,7 @@ class ShardingPlan:
         written: The plan by places in the program, to be written into it.
         space: The space in which the bound holds.
         known: Known layouts beside it, the cheapest first.
-        local_sent_bytes: The bytes that one device sends in the collectives of the local program, which is what runs;
-            None where there is none, or it was not made.
+        estimated_bytes: The bytes that one device sends by the estimator; None where `sent_bytes` are these.
     """
 
     seconds: float
@@ -154,7 +154,7 @@ class ShardingPlan:
     _write: Callable[[], str] = field(repr=False)
     space: str = SPACE
     known: tuple[KnownLayout, ...] = ()
-    local_sent_bytes: float | None = None
+    estimated_bytes: float | None = None
 
     @property
     def gap(self) -> float | None:
@@ -181,10 +181,10 @@ class ShardingPlan:
 
     @property
     def _sent(self) -> str:
-        sent, local = format_bytes(round(self.sent_bytes)), self.local_sent_bytes
-        if local is None or format_bytes(round(local)) == sent:
+        sent, estimated = format_bytes(round(self.sent_bytes)), self.estimated_bytes
+        if estimated is None or format_bytes(round(estimated)) == sent:
             return f"{sent} sent"
-        return f"{sent} sent ({format_bytes(round(local))} by the local program)"
+        return f"{sent} sent ({format_bytes(round(estimated))} by the estimator)"
 
     @property
     def _roles(self) -> list[str]:
@@ -255,7 +255,7 @@ class ShardingPlan:
             "gap": self.gap,
             "space": self.space,
             "sent_bytes": self.sent_bytes,
-            "local_sent_bytes": self.local_sent_bytes,
+            "estimated_bytes": self.estimated_bytes,
             "peak_bytes": self.peak_bytes,
             "known_layouts": [layout.to_json() for layout in self.known],
             "roles": {axis: {role: list(names) for role, names in roles.items()} for axis, roles in self.roles.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from attrs import field
@@ -9,15 +10,13 @@ from attrs import field
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.values import define
 
-_SCALE = 1e3
-"""Solvers see milliseconds: their tolerances are absolute."""
-
 
 @define(eq=False)
 class LinearProgram:
     """Columns between zero and an upper limit, and rows between limits; costs are in seconds.
 
     Attributes:
+        unit: The seconds that a solver sees as 1, as its tolerances are absolute.
         costs: The cost of each column.
         upper: The upper limit of each column.
         is_choice: Whether a column is a choice, which has to be 0 or 1.
@@ -25,12 +24,15 @@ class LinearProgram:
         high: The upper limit of each row.
     """
 
+    unit: float = 1e-3
     costs: list[float] = field(factory=list)
     upper: list[float] = field(factory=list)
     is_choice: list[bool] = field(factory=list)
     low: list[float] = field(factory=list)
     high: list[float] = field(factory=list)
-    _entries: list[tuple[int, int, float]] = field(factory=list)
+    _rows: array[int] = field(factory=lambda: array("i"))
+    _columns: array[int] = field(factory=lambda: array("i"))
+    _values: array[float] = field(factory=lambda: array("d"))
     _solver: Any = None
 
     def column(self, cost: float, *, is_choice: bool = False, upper: float = 1.0) -> int:
@@ -48,7 +50,9 @@ class LinearProgram:
 
     def enter(self, row: int, column: int, value: float) -> None:
         """Add an entry; one of the row and the column is newer than the last solve."""
-        self._entries.append((row, column, value))
+        self._rows.append(row)
+        self._columns.append(column)
+        self._values.append(value)
 
     def relaxed(self) -> Solved | None:
         """Return the best columns if choices may be fractions; None where the rows contradict each other."""
@@ -67,11 +71,14 @@ class LinearProgram:
     def entries(self, since: int = 0) -> tuple[Any, Any, Any]:
         """Return rows, columns and values of the entries as arrays, from one on."""
         np = numpy()
-        entries = self._entries[since:]
-        if not entries:
-            return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
-        rows, columns, values = zip(*entries, strict=True)
-        return np.array(rows, np.int32), np.array(columns, np.int32), np.array(values, np.float64)
+        kinds = (self._rows, np.int32), (self._columns, np.int32), (self._values, np.float64)
+        rows, columns, values = (np.array(entries[since:], kind) for entries, kind in kinds)
+        return rows, columns, values
+
+    @property
+    def entry_count(self) -> int:
+        """The number of entries."""
+        return len(self._rows)
 
 
 @define(eq=False)
@@ -106,9 +113,9 @@ class _HighsRelaxation:
         else:
             self._add(program)
         count = len(program.costs)
-        self.columns, self.rows, self.entries = count, len(program.low), len(program._entries)
+        self.columns, self.rows, self.entries = count, len(program.low), program.entry_count
         everyone = np.arange(count, dtype=np.int32)
-        self.solver.changeColsCost(count, everyone, np.array(program.costs) * _SCALE)
+        self.solver.changeColsCost(count, everyone, np.array(program.costs) / program.unit)
         self.solver.changeColsBounds(count, everyone, np.zeros(count), np.array(program.upper))
         self.solver.run()
         status = self.solver.getModelStatus()
@@ -117,8 +124,8 @@ class _HighsRelaxation:
         if status != highspy.HighsModelStatus.kOptimal:
             raise _unsolved(self.solver.modelStatusToString(status))
         solution = self.solver.getSolution()
-        seconds = float(self.solver.getInfo().objective_function_value) / _SCALE
-        return Solved(np.array(solution.col_value), seconds, seconds, np.array(solution.row_dual) / _SCALE)
+        seconds = float(self.solver.getInfo().objective_function_value) * program.unit
+        return Solved(np.array(solution.col_value), seconds, seconds, np.array(solution.row_dual) * program.unit)
 
     def _add(self, program: LinearProgram) -> None:
         """Add what is new: first columns with their entries in old rows, then rows."""
@@ -127,7 +134,7 @@ class _HighsRelaxation:
         count, is_old = len(program.costs) - self.columns, rows < self.rows
         if count:
             old = _compressed(columns[is_old] - self.columns, rows[is_old], values[is_old], count)
-            costs = np.array(program.costs[self.columns :]) * _SCALE
+            costs = np.array(program.costs[self.columns :]) / program.unit
             upper = np.array(program.upper[self.columns :])
             self.solver.addCols(count, costs, np.zeros(count), upper, len(old[1]), old[0][:-1], old[1], old[2])
         count = len(program.low) - self.rows
@@ -157,7 +164,7 @@ class _ScipyRelaxation:
         from scipy.sparse import vstack
 
         solution = linprog(
-            np.array(program.costs) * _SCALE,
+            np.array(program.costs) / program.unit,
             A_ub=vstack([above[0], below[0]]) if above[0].shape[0] + below[0].shape[0] else None,
             b_ub=np.concatenate([above[1], below[1]]) if above[0].shape[0] + below[0].shape[0] else None,
             A_eq=matrix[is_equal],
@@ -174,8 +181,8 @@ class _ScipyRelaxation:
         count = int(is_above.sum())
         duals[is_above] += solution.ineqlin.marginals[:count]
         duals[is_below] -= solution.ineqlin.marginals[count:]
-        seconds = float(solution.fun) / _SCALE
-        return Solved(solution.x, seconds, seconds, duals / _SCALE)
+        seconds = float(solution.fun) * program.unit
+        return Solved(solution.x, seconds, seconds, duals * program.unit)
 
 
 def _branch_with_highs(program: LinearProgram, seconds: float) -> Solved | None:
@@ -194,7 +201,9 @@ def _branch_with_highs(program: LinearProgram, seconds: float) -> Solved | None:
     columns, info = np.array(solver.getSolution().col_value), solver.getInfo()
     if not len(columns) or info.primal_solution_status != 2:
         raise _unsolved(solver.modelStatusToString(solver.getModelStatus()))
-    return Solved(columns, float(info.objective_function_value) / _SCALE, float(info.mip_dual_bound) / _SCALE)
+    return Solved(
+        columns, float(info.objective_function_value) * program.unit, float(info.mip_dual_bound) * program.unit
+    )
 
 
 def _branch_with_scipy(program: LinearProgram, seconds: float) -> Solved | None:
@@ -205,7 +214,7 @@ def _branch_with_scipy(program: LinearProgram, seconds: float) -> Solved | None:
     rows, columns, values = program.entries()
     matrix = csr_matrix((values, (rows, columns)), shape=(len(program.low), len(program.costs)))
     solution = milp(
-        np.array(program.costs) * _SCALE,
+        np.array(program.costs) / program.unit,
         constraints=LinearConstraint(matrix, np.array(program.low), np.array(program.high)),
         integrality=np.array(program.is_choice, dtype=np.int64),
         bounds=Bounds(0, np.array(program.upper)),
@@ -215,7 +224,7 @@ def _branch_with_scipy(program: LinearProgram, seconds: float) -> Solved | None:
         if solution.status == 2:
             return None
         raise _unsolved(solution.message)
-    return Solved(solution.x, float(solution.fun) / _SCALE, float(solution.mip_dual_bound) / _SCALE)
+    return Solved(solution.x, float(solution.fun) * program.unit, float(solution.mip_dual_bound) * program.unit)
 
 
 def _highs() -> Any:
@@ -235,7 +244,7 @@ def _model(program: LinearProgram) -> Any:
     rows, columns, values = program.entries()
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(program.costs), len(program.low)
-    model.col_cost_ = np.array(program.costs) * _SCALE
+    model.col_cost_ = np.array(program.costs) / program.unit
     model.col_lower_, model.col_upper_ = np.zeros(len(program.costs)), np.array(program.upper)
     model.row_lower_, model.row_upper_ = np.array(program.low), np.array(program.high)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise

@@ -20,6 +20,8 @@ from shardy_py.values import define
 
 _SAME = 1e-3
 """The part by which a plan may cost more without a sharding inside that is left out."""
+_FAR = 1.5
+"""The ratio of times from which shardings of the inputs alone are far dearer."""
 
 
 @define(eq=False)
@@ -39,6 +41,7 @@ class PlanTrials:
         best: The best plan that fits.
         smallest: The bytes of the plan with the smallest memory.
         pinned: The best plan that fits with all shardings inside, and what wrote it.
+        is_priced_by_inputs: Whether shardings of the inputs alone are priced, too.
     """
 
     source: ProgramInput
@@ -53,10 +56,16 @@ class PlanTrials:
     best: ShardingPlan | None = None
     smallest: float | None = None
     pinned: tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]] | None = None
+    is_priced_by_inputs: bool = True
 
     def consider(self, choice: Choice) -> None:
-        """Price a choice with shardings of the inputs only, and with all inside."""
-        for plan, writer, pins in self.price_ways(choice):
+        """Price a choice with shardings of the inputs only, and with all inside.
+
+        Where the first is far dearer for one choice, it is not priced for others.
+        """
+        seconds: list[float] = []
+        for plan, writer, pins in self.price_ways(choice, with_inputs_only=self.is_priced_by_inputs):
+            seconds.append(plan.seconds)
             self.smallest = plan.peak_bytes if self.smallest is None else min(self.smallest, plan.peak_bytes)
             if not self._fits(plan):
                 continue
@@ -64,11 +73,14 @@ class PlanTrials:
                 self.best = plan
             if pins and (self.pinned is None or plan.seconds < self.pinned[0].seconds):
                 self.pinned = plan, writer, pins
+        self.is_priced_by_inputs &= seconds[0] <= seconds[-1] * _FAR
 
-    def price_ways(self, choice: Choice) -> Iterator[tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]]]:
+    def price_ways(
+        self, choice: Choice, *, with_inputs_only: bool = True
+    ) -> Iterator[tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]]]:
         """Yield the plans of a choice, with shardings of the inputs only, and with all inside, and what wrote them."""
         writer = PlanWriter(self.graph, self.prices, self.mesh_name, choice, self.tied)
-        for pins in ((), writer.pins()):
+        for pins in ((), writer.pins()) if with_inputs_only else (writer.pins(),):
             yield self._price(writer, pins), writer, pins
 
     def local_bytes(self, plan: ShardingPlan) -> float | None:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import combinations
 from math import prod
+from typing import Any
 
 from attrs import field
 
@@ -18,6 +19,8 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.plans.fused_parts import part_of_bytes
 from shardy_py.plans.graph import Dims, Placement, PlanGraph
 from shardy_py.plans.prices import Prices
+from shardy_py.plans.solve import numpy
+from shardy_py.plans.strategies import numbers_of, placement_of
 from shardy_py.values import define, frozen
 
 
@@ -78,8 +81,15 @@ class ViewKernels:
             kernels.shares[use].append((KernelShare(dims, size, 1 / counts[op.id], divided), kernel.seconds or 0.0))
         return kernels
 
-    def seconds(self, share: KernelShare, kernel: float, need: Placement) -> float:
-        """Return what a use pays that needs a placement of its operand."""
+    def all_seconds(self, share: KernelShare, kernel: float, needs: Any) -> Any:
+        """Return what a use pays that needs a placement of its operand, by rows of placements."""
+        np = numpy()
+        numbers = numbers_of(needs, int(needs.max(initial=0)) + 1)
+        _, examples, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        distinct = [self._seconds(share, kernel, placement_of(needs[row])) for row in examples.tolist()]
+        return np.array(distinct)[inverse.reshape(-1)]
+
+    def _seconds(self, share: KernelShare, kernel: float, need: Placement) -> float:
         placement = tuple(None if dim is None else share.dims[dim] for dim in need)
         least = self.prices.divided(kernel, self.prices.shards(placement), share.divided)
         if self.prices.is_strict:

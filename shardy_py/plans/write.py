@@ -13,8 +13,7 @@ from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.model import Choice, need
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.strategies import seen_by
-from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
 
 
@@ -87,11 +86,7 @@ class PlanWriter:
 
     def sharding(self, placement: Placement, rank: int) -> TensorSharding:
         """Return the closed sharding of a placement."""
-        axes: list[list[AxisRef]] = [[] for _ in range(rank)]
-        for (name, _), dim in zip(self.prices.axes, placement, strict=True):
-            if dim is not None:
-                axes[dim].append(AxisRef(name))
-        return TensorSharding(self.mesh_name, tuple(DimensionSharding(tuple(names), is_closed=True) for names in axes))
+        return self.prices.sharding(placement, rank, self.mesh_name)
 
     def out(self, number: int) -> Placement:
         """Return the placement of a node's results."""

@@ -11,8 +11,8 @@ pytest.importorskip("highspy", reason="plans need the extra 'plan'")
 
 import shardy_py as sdy
 from shardy_py.cost.session import Session
+from shardy_py.plans.latency import longest_path
 from shardy_py.plans.planning import PlanArguments, _Planner
-from shardy_py.plans.serial import serial_nodes
 
 MESH = {"data": 4}
 X, W, LOGITS, COLUMN = "tensor<256x64xf32>", "tensor<64x4096xf32>", "tensor<256x4096xf32>", "tensor<256x1xf32>"
@@ -61,9 +61,18 @@ def test_a_broadcast_with_several_users_has_a_sharding_of_its_own(planner):
     assert "stablehlo.broadcast_in_dim" not in names
 
 
-def test_only_sums_of_one_path_and_type_are_in_series(planner):
+def test_only_sums_of_one_path_are_in_series(planner):
     """Both reductions are on one path; what no path joins counts for the longer one only."""
     numbers = {node.number: node for node in planner.graph.nodes if node.name == "stablehlo.reduce"}
-    assert serial_nodes(planner.graph, dict.fromkeys(numbers, 1.0)) == set(numbers)
-    arguments = {0: 1.0, 1: 2.0}
-    assert serial_nodes(planner.graph, arguments) == {1}
+    assert set(longest_path(planner.graph, dict.fromkeys(numbers, 1.0))) == set(numbers)
+    assert longest_path(planner.graph, {0: 1.0, 1: 2.0}) == [1]
+
+
+def test_products_of_small_types_take_the_time_of_these():
+    """A product of int8 whose results are int32 is bounded by the operations of int8, as the estimator has it."""
+    left, right, out = "tensor<4096x4096xi8>", "tensor<4096x4096xi8>", "tensor<4096x4096xi32>"
+    product = f"stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({left}, {right}) -> {out}"
+    text = f"func.func @main(%x: {left}, %w: {right}) -> {out} {{\n  %0 = {product}\n  return %0 : {out}\n}}"
+    plan = sdy.plan(text, MESH, machine="h100-8", known_layouts=False)
+    assert plan.gap is not None
+    assert plan.gap < 0.01

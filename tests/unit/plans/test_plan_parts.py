@@ -8,6 +8,7 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 pytest.importorskip("highspy", reason="plans need the extra 'plan'")
 
 import shardy_py as sdy
+from shardy_py.cost.session import Session
 from shardy_py.plans.fewest import fewest_pins
 from shardy_py.plans.planning import PlanArguments, _Planner
 
@@ -118,11 +119,12 @@ def test_data_parallel_parameters_are_whole_and_their_gradients_summed(step):
 
 
 def test_the_local_program_sends_what_the_plan_says(step):
-    """The collectives that run are those of the plan, counted in the local program, to the byte."""
+    """The text with the plan, read anew, becomes a local program whose collectives send the plan's bytes."""
     fixed = sdy.plan(INFERENCE, MESH, machine="h100-8", fix={"arg0": (None, "data"), "arg1": ("data", None)})
     assert fixed.sent_bytes > 0
-    assert fixed.local_sent_bytes == fixed.sent_bytes
-    assert step.local_sent_bytes == step.sent_bytes
+    for plan in (fixed, step):
+        evaluation = Session.open(plan.to_mlir(), like="passes").evaluate(machine="h100-8", partitioner="shardy_py")
+        assert evaluation.cost.communication_bytes.value == plan.sent_bytes
 
 
 def test_a_plan_of_empty_tensors_takes_no_time():
@@ -137,4 +139,4 @@ def test_a_plan_of_empty_tensors_takes_no_time():
         machine="h100-8",
     )
     assert plan.seconds == 0
-    assert {layout.reason for layout in plan.known} == {"+0.0%"}
+    assert {layout.reason.split(",")[0] for layout in plan.known} == {"+0.0%"}
