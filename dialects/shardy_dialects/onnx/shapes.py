@@ -114,7 +114,7 @@ def _one_hot(op: Op) -> OpShardingRule:
     return tied(op, [Tie({0: number}, {0: dim}) for number, dim in enumerate(others)])
 
 
-def _replicated_rule(op: Op) -> OpShardingRule:
+def replicated_rule(op: Op) -> OpShardingRule:
     """Return the rule of a node that needs all of its operands, such as one whose result depends on their contents."""
     return tied(op, ())
 
@@ -173,7 +173,7 @@ def register(onnx: Dialect) -> None:
         **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
         **dict.fromkeys(("Resize", "Upsample", "CenterCropPad"), _same_sizes),
         **dict.fromkeys(("DepthToSpace", "SpaceToDepth", "Col2Im"), _of_batches),
-        **dict.fromkeys(_WHOLE, _replicated_rule),
+        **dict.fromkeys(_WHOLE, replicated_rule),
         "Transpose": _transpose,
         "Expand": _expand,
         "Tile": _tile,
