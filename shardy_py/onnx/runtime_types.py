@@ -90,7 +90,8 @@ def _type_proto(item: Any, sizes_of_shape: list[Any]) -> Any:
         sizes_of_shape: The sizes of its shape as a tensor, which has a known size where the rank is known.
     """
     word = item.type.removeprefix("tensor(").removesuffix(")").upper()
-    if word not in onnx.TensorProto.DataType.keys() or sizes_of_shape != [len(item.shape)]:
+    number = dict(onnx.TensorProto.DataType.items()).get(word)
+    if number is None or sizes_of_shape != [len(item.shape)]:
         return None
     sizes = [None if isinstance(size, str) and size.startswith(_UNNAMED) else size for size in item.shape]
-    return onnx.helper.make_tensor_type_proto(onnx.TensorProto.DataType.Value(word), sizes)
+    return onnx.helper.make_tensor_type_proto(number, sizes)

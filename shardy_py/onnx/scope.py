@@ -63,12 +63,16 @@ class GraphScope:
         """
         type_ = self.types.get(name)
         if type_ is None:
-            producer = next((node for node in self._all_nodes if name in node.output), None)
-            is_foreign = producer is not None and producer.domain not in STANDARD
-            of_node = f", a result of {producer.domain}.{producer.op_type}" if producer is not None and is_foreign else ""
-            message = f"ONNX cannot tell the shape of the tensor {name}{of_node}"
-            raise UnsupportedError(Diagnostic("no-shape", message, hint=_NO_TYPE if is_foreign else _NO_SIZES))
+            raise self._unknown_shape(name)
         return type_
+
+    def _unknown_shape(self, name: str) -> UnsupportedError:
+        message = f"ONNX cannot tell the shape of the tensor {name}"
+        producer = next((node for node in self._all_nodes if name in node.output), None)
+        if producer is None or producer.domain in STANDARD:
+            return UnsupportedError(Diagnostic("no-shape", message, hint=_NO_SIZES))
+        message += f", a result of {producer.domain}.{producer.op_type}"
+        return UnsupportedError(Diagnostic("no-shape", message, hint=_NO_TYPE))
 
     def constant(self, name: str) -> Any:
         """Return the contents of a tensor as an array; None where they are not known."""

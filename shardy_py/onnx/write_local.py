@@ -270,7 +270,7 @@ class _Writer:
         )
         size = self._node("Gather", [self._node("Shape", [value], f"{prefix}.shape"), dim], f"{prefix}.whole")
         rest = self._node("Mod", [size, parts], f"{prefix}.rest")
-        # There is an element 0 only, so that a rest has no element: onnxruntime refuses it.
+        # As there is an element 0 only, onnxruntime refuses a rest.
         nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
         part = self._node("Div", [size, parts], f"{prefix}.size")
         number = self._node("Reshape", [position, row_shape], f"{prefix}.number")
@@ -278,6 +278,26 @@ class _Writer:
         start = self._node("Add", [start, nothing], f"{prefix}.checked")
         end = self._node("Add", [start, part], f"{prefix}.end")
         self._node("Slice", [value, start, end, dim], prefix)
+
+    def _write_divided_shape(self, op: Op) -> None:
+        """Write a shape divided by numbers of parts, but for 1, 0 and -1; one that they do not divide is an error."""
+        shape, prefix = self._name(op.operands[0]), self._name(op.results[0])
+        parts, zero, most = (
+            self._constant(np.array(numbers, np.int64)) for numbers in (op.attributes["parts"], [0], [1])
+        )
+        large = self._node("Greater", [shape, most], f"{prefix}.large")
+        rest = self._node("Where", [large, self._node("Mod", [shape, parts], f"{prefix}.mod"), zero], f"{prefix}.rest")
+        # As there is an element 0 only, onnxruntime refuses a rest.
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
+        part = self._node("Add", [self._node("Div", [shape, parts], f"{prefix}.div"), nothing], f"{prefix}.part")
+        self._node("Where", [large, part, shape], prefix)
+
+    def _write_whole_shape(self, op: Op) -> None:
+        """Write the sizes of a tensor from those of a part: what is not known has a number of parts."""
+        value, prefix, bounds = self._name(op.operands[0]), self._name(op.results[0]), op.attributes
+        sizes = self._node("Shape", [value], f"{prefix}.sizes", start=bounds["start"], end=bounds["end"])
+        factors, known = (self._constant(np.array(bounds[name], np.int64)) for name in ("factors", "known"))
+        self._node("Add", [self._node("Mul", [sizes, factors], f"{prefix}.open"), known], prefix)
 
     def _write_mask(self, op: Op) -> None:
         """Write a choice between a tensor and a scalar by the number of the element."""
@@ -296,6 +316,8 @@ _COLLECTIVES = {
     f"{_SPACE}dynamic_slice": _Writer._write_dynamic_slice,
     f"{_SPACE}mask": _Writer._write_mask,
     f"{_SPACE}part": _Writer._write_part,
+    f"{_SPACE}divided_shape": _Writer._write_divided_shape,
+    f"{_SPACE}whole_shape": _Writer._write_whole_shape,
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shardy_dialects.onnx.contractions import complete_convolution, local_convolution, matmul_ties
 from shardy_dialects.onnx.elementwise import quantized
-from shardy_dialects.onnx.reductions import layer_normalization, reduction, triangle
+from shardy_dialects.onnx.reductions import layer_normalization, of_matrices, reduction
 from shardy_dialects.onnx.shapes import replicated_rule
 from shardy_dialects.onnx.tied_dims import WHOLE, Tie, attribute, normal, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
@@ -191,10 +191,6 @@ def _skip_normalization(op: Op) -> OpShardingRule:
     return passing(op, range(rank - 1), added)
 
 
-def _of_matrices(op: Op) -> OpShardingRule:
-    return passing(op, range(len(shape_of(op)) - 2))
-
-
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, rules.broadcast),
     **{name: _by_batch(*dims) for name, dims in _BATCHES.items()},
@@ -215,8 +211,7 @@ _RULES: Mapping[str, Rule] = {
     "QLinearSoftmax": _quantized_softmax,
     **dict.fromkeys(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _skip_normalization),
     "DynamicQuantizeLSTM": replicated_rule,
-    "Inverse": _of_matrices,
-    "Trilu": triangle,
+    **dict.fromkeys(("Inverse", "Trilu"), of_matrices),
     "ExpandDims": rules.reshape,
 }
 FORMS = {

@@ -25,6 +25,12 @@ _EVERY_OPSET = 13
 
 
 def reduction(combiner: Combiner | None) -> Callable[[Op], OpShardingRule]:
+    """Return the rule function of a reduction.
+
+    Args:
+        combiner: How parts combine; None where the reduced dimensions must be whole.
+    """
+
     def rule(op: Op) -> OpShardingRule:
         rank = len(shape_of(op))
         axes = attribute(op, "axes")
@@ -112,7 +118,8 @@ def _reverse_sequence(op: Op) -> OpShardingRule:
     return passing(op, [dim for dim in range(len(shape_of(op))) if dim != time], {batch: {1: 0}})
 
 
-def triangle(op: Op) -> OpShardingRule:
+def of_matrices(op: Op) -> OpShardingRule:
+    """Return the rule of a node that treats each matrix by itself."""
     return passing(op, range(len(shape_of(op)) - 2))
 
 
@@ -150,7 +157,7 @@ def register(onnx: Dialect) -> None:
         "MeanVarianceNormalization": _mean_variance,
         "LRN": _local_response,
         "CumSum": _along_axis(0),
-        "Trilu": triangle,
+        "Trilu": of_matrices,
         "ReverseSequence": _reverse_sequence,
         "GridSample": _grid_sample,
         "RoiAlign": _roi_align,
