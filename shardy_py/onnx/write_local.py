@@ -25,6 +25,8 @@ from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graphs
 
 DOMAIN = "shardy.collective"
 _SPACE = "collective."
+_GUARD = "the parts of a dynamic size must be equal"
+"""The name of nodes that onnxruntime refuses where they are not, which its message has."""
 _NEUTRAL = {"add": 0, "mul": 1, "and": -1, "or": 0}
 
 
@@ -271,7 +273,7 @@ class _Writer:
         size = self._node("Gather", [self._node("Shape", [value], f"{prefix}.shape"), dim], f"{prefix}.whole")
         rest = self._node("Mod", [size, parts], f"{prefix}.rest")
         # As there is an element 0 only, onnxruntime refuses a rest.
-        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
         part = self._node("Div", [size, parts], f"{prefix}.size")
         number = self._node("Reshape", [position, row_shape], f"{prefix}.number")
         start = self._node("Mul", [number, part], f"{prefix}.start")
@@ -288,7 +290,7 @@ class _Writer:
         large = self._node("Greater", [shape, most], f"{prefix}.large")
         rest = self._node("Where", [large, self._node("Mod", [shape, parts], f"{prefix}.mod"), zero], f"{prefix}.rest")
         # As there is an element 0 only, onnxruntime refuses a rest.
-        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
         part = self._node("Add", [self._node("Div", [shape, parts], f"{prefix}.div"), nothing], f"{prefix}.part")
         self._node("Where", [large, part, shape], prefix)
 
@@ -302,10 +304,10 @@ class _Writer:
     def _write_mask(self, op: Op) -> None:
         """Write a choice between a tensor and a scalar by the number of the element."""
         value, count, fill = op.operands
-        dim, prefix = op.attributes["dim"], self._name(op.results[0])
-        shape = [1] * len(value.shape)
-        shape[dim] = value.shape[dim]
-        numbers = self._constant(np.arange(value.shape[dim], dtype=np.int64).reshape(shape))
+        dim, prefix, sizes = op.attributes["dim"], self._name(op.results[0]), value.type.shape  # type: ignore[union-attr]
+        shape = [1] * len(sizes)
+        shape[dim] = sizes[dim]
+        numbers = self._constant(np.arange(sizes[dim], dtype=np.int64).reshape(shape))
         inside = self._node("Less", [numbers, self._name(count)], f"{prefix}.inside")
         self._node("Where", [inside, self._name(value), self._name(fill)], prefix)
 

@@ -45,9 +45,30 @@ def _matmul(op: Op) -> OpShardingRule:
     return tied(op, matmul_ties(op, 0, 1))
 
 
+def _integer_matmul(op: Op) -> OpShardingRule:
+    """Return the rule of a product of integers, whose zero points may be vectors."""
+    return tied(op, _ties_with_vectors(op, 1, (2,), (3,)))
+
+
 def _requantized_matmul(op: Op) -> OpShardingRule:
     """Return the rule of a product that is rounded afterwards, whose sum must be complete."""
-    return tied(op, matmul_ties(op, 0, operand_at(op, 3))[:-1])
+    return tied(op, _ties_with_vectors(op, operand_at(op, 3), (1, 2), (4, 5))[:-1])
+
+
+def _ties_with_vectors(op: Op, right: int, of_rows: Sequence[int], of_columns: Sequence[int]) -> list[Tie]:
+    """Return the ties of a product of matrices, of which some inputs of the node may have a number per row or column."""
+    ties = matmul_ties(op, 0, right)
+    if min(len(shape_of(op)), len(shape_of(op, right))) < 2:
+        return ties
+    *batches, rows, columns, total = ties
+    return [*batches, with_vectors(op, rows, *of_rows), with_vectors(op, columns, *of_columns), total]
+
+
+def with_vectors(op: Op, tie: Tie, *positions: int) -> Tie:
+    """Return a tie of the rows or columns of a product that vectors at some inputs of the node are part of."""
+    numbers = (operand_at(op, position) for position in positions)
+    vectors = {number: 0 for number in numbers if number >= 0 and len(shape_of(op, number)) == 1}
+    return Tie({**tie.operands, **vectors}, tie.results, tie.combiner)
 
 
 def _gemm(op: Op) -> OpShardingRule:
@@ -201,7 +222,8 @@ FORMS = {
 def register(onnx: Dialect) -> None:
     """Define the ops."""
     table = {
-        **dict.fromkeys(("MatMul", "MatMulInteger"), _matmul),
+        "MatMul": _matmul,
+        "MatMulInteger": _integer_matmul,
         **dict.fromkeys(("Conv", "ConvInteger"), _conv),
         **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent),
         "QLinearMatMul": _requantized_matmul,

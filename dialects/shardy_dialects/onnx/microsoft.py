@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shardy_dialects.onnx.contractions import complete_convolution, local_convolution, matmul_ties
+from shardy_dialects.onnx.contractions import complete_convolution, local_convolution, matmul_ties, with_vectors
 from shardy_dialects.onnx.elementwise import quantized
 from shardy_dialects.onnx.reductions import layer_normalization, of_matrices, reduction
 from shardy_dialects.onnx.shapes import replicated_rule
@@ -77,12 +77,6 @@ def _numbers(op: Op, *positions: int) -> list[int]:
     return [number for number in numbers if number >= 0 and shape_of(op, number)]
 
 
-def _with_columns(op: Op, tie: Tie, *positions: int) -> Tie:
-    """Return a tie of the columns of a product that vectors at some inputs of the node are part of."""
-    vectors = {number: len(shape_of(op, number)) - 1 for number in _numbers(op, *positions)}
-    return Tie({**tie.operands, **vectors}, tie.results, tie.combiner)
-
-
 def _fused_matmul(op: Op) -> OpShardingRule:
     if attribute(op, "transBatchA", 0) or attribute(op, "transBatchB", 0):
         return tied(op, ())
@@ -93,13 +87,13 @@ def _fused_matmul(op: Op) -> OpShardingRule:
 def _scaled_matmul(op: Op) -> OpShardingRule:
     """Return the rule of a product of integers that becomes real; the sum of one with a bias must be complete."""
     *ties, columns, total = matmul_ties(op, 0, 1)
-    ties.append(_with_columns(op, columns, 3, 5, 6))
+    ties.append(with_vectors(op, columns, 3, 5, 6))
     return tied(op, ties if operand_at(op, 6) >= 0 else [*ties, total])
 
 
 def _dynamic_matmul(op: Op) -> OpShardingRule:
     """Return the rule of a product whose left operand is quantized by a scale that follows from all elements."""
-    return tied(op, [_with_columns(op, matmul_ties(op, 0, 1)[-2], 2, 3, 4)])
+    return tied(op, [with_vectors(op, matmul_ties(op, 0, 1)[-2], 2, 3, 4)])
 
 
 def _complete_gemm(right: int, vectors: Sequence[int]) -> Rule:
@@ -113,8 +107,12 @@ def _complete_gemm(right: int, vectors: Sequence[int]) -> Rule:
     def rule(op: Op) -> OpShardingRule:
         transposed = bool(attribute(op, "transA", 0)), bool(attribute(op, "transB", 0))
         rows, columns, _ = matmul_ties(op, 0, operand_at(op, right), transposed=transposed)
-        added = {number: 0 for number in _numbers(op, *vectors) if len(shape_of(op, number)) > 1}
-        return tied(op, [Tie({**rows.operands, **added}, rows.results), _with_columns(op, columns, *vectors)])
+        matrices = [number for number in _numbers(op, *vectors) if len(shape_of(op, number)) == 2]
+        rows, columns = (
+            Tie({**tie.operands, **dict.fromkeys(matrices, dim)}, tie.results)
+            for dim, tie in enumerate((rows, columns))
+        )
+        return tied(op, [rows, with_vectors(op, columns, *vectors)])
 
     return rule
 
