@@ -56,7 +56,7 @@ def _requantized_matmul(op: Op) -> OpShardingRule:
 
 
 def _ties_with_vectors(op: Op, right: int, of_rows: Sequence[int], of_columns: Sequence[int]) -> list[Tie]:
-    """Return the ties of a product of matrices, of which some inputs of the node may have a number per row or column."""
+    """Return the ties of a product of matrices; some inputs of the node may have a number per row or column."""
     ties = matmul_ties(op, 0, right)
     if min(len(shape_of(op)), len(shape_of(op, right))) < 2:
         return ties
