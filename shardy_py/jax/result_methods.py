@@ -129,17 +129,17 @@ class JaxMethods(_Base):
                 message = f"{'leave_open' if leave_open else 'warnings'} is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
             if frontend_of(self.program).writes_local:
-                message = f"JAX does not run programs of the frontend {frontend_of(self.program).name!r}"
-                hint = "Result.local().run(*arrays), or shardy run FILE, runs the program of each device"
-                raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
+                raise self._no_program_of_jax()
             from shardy_py.jax.callable.make import make_device_program
+            from shardy_py.jax.local.native_form import FrontendForm
             from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 
             callbacks = 0 if self.signature is None else len(self.signature.host_callbacks)
             refuse_what_cannot_run(self.program, callbacks=callbacks)
-            return make_device_program(
-                self.local(), self.main, self.registry, devices=devices, signature=self.signature
-            )
+            local = self.local()
+            if isinstance(local.form, FrontendForm):
+                raise self._no_program_of_jax()
+            return make_device_program(local, self.main, self.registry, devices=devices, signature=self.signature)
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"
@@ -152,6 +152,11 @@ class JaxMethods(_Base):
             signature=self.signature,
             warnings=warnings,
         )
+
+    def _no_program_of_jax(self) -> UnsupportedError:
+        message = f"JAX does not run programs of the frontend {frontend_of(self.program).name!r}"
+        hint = "Result.local().run(*arrays), or shardy run FILE, runs the program of each device"
+        return UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
 
     @method_takes(LocalOptions)
     def local(self, options: LocalOptions) -> LocalProgram:
