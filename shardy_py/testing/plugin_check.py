@@ -7,11 +7,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from shardy_py.api.given_sizes import ALL, module_of_sizes
 from shardy_py.api.main_function import arguments_of, find_main
 from shardy_py.api.source import read_program
 from shardy_py.errors import ShardyError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.dynamic_sizes import is_dynamic
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.types import TensorType
@@ -29,6 +32,8 @@ Functions = Mapping[str, Callable[..., Any]]
 """The function of each op name, as `run_sharded` takes it."""
 _MESH = {"a": 2, "b": 2}
 _DEVICES = {"d": 2}
+_DYNAMIC_SIZE = 8
+"""The number in the place of dynamic sizes."""
 _PARAMETERS = "a function gets one array per operand, and the op and its attributes by a parameter named op"
 
 
@@ -137,7 +142,7 @@ def check_plugin(
     named = programs.items() if isinstance(programs, Mapping) else [(_name(item), item) for item in programs]
     sources = list(named)
     registry = Registry.from_entry_points(plugins=[plugin]) if registry is None else registry
-    graphs = [read_program(source, registry) for _, source in sources]
+    graphs = [_static_program(source, registry) for _, source in sources]
     samples_by_name = samples_of_programs(graphs)
     ops: list[OpCheck] = []
     without_function, without_sample = [], []
@@ -150,6 +155,9 @@ def check_plugin(
         if not samples:
             try:
                 sample = sample_of_definition(definition, function, seed)
+            except TypeError as error:
+                ops.append(OpCheck(definition.name, "", 0, (_raised(error),)))
+                continue
             except Exception as error:  # an author's function raises what it likes, and the operands are made up
                 without_sample.append(f"{definition.name} ({_raised(error)})")
                 continue
@@ -163,6 +171,14 @@ def check_plugin(
     ]
     unchecked = (tuple(dict.fromkeys(names)) for names in (without_function, without_sample))
     return PluginReport(tuple(ops), tuple(checks), *unchecked)
+
+
+def _static_program(source: Any, registry: Registry) -> Program:
+    """Return the op graph of a program, with a number for all of its dynamic sizes."""
+    program = read_program(source, registry)
+    if not any(is_dynamic(value.type) for value in arguments_of(find_main(program))):
+        return program
+    return read_program(module_of_sizes(source, frontend_of(program), {ALL: _DYNAMIC_SIZE}, registry), registry)
 
 
 def _name(source: Any) -> str:
