@@ -187,6 +187,21 @@ def test_jax_does_not_run_models() -> None:
         result.to_jax()
 
 
+def test_a_plan_is_written_for_propagate() -> None:
+    """A user of ONNX gets arguments of `propagate`, not those of JAX."""
+    pytest.importorskip("highspy", reason="plans are made by highspy: pip install 'shardy_py[plan]'")
+    model, words = quantized(), {}
+    plan = sdy.plan(model, {"d": 2}, machine="cpu-8", gap=0.5, known_layouts=False)
+    assert "jax" not in str(plan)
+    exec(str(plan), words)
+    result = sdy.propagate(model, {"d": 2}, in_shardings=words["in_shardings"])
+    axes = {
+        name: [[axis.name for axis in dim.axes] for dim in item.dim_shardings] for name, item in plan.inputs.items()
+    }
+    for name, sharding in zip(result.program.origin.argument_names, result.arguments, strict=True):
+        assert [[axis.name for axis in dim.axes] for dim in sharding.dim_shardings] == axes[name]
+
+
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     """A file of other bytes, and a model that contradicts itself, are errors."""
     path = tmp_path / "model.onnx"
