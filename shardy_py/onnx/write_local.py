@@ -304,10 +304,13 @@ class _Writer:
     def _write_mask(self, op: Op) -> None:
         """Write a choice between a tensor and a scalar by the number of the element."""
         value, count, fill = op.operands
-        dim, prefix, sizes = op.attributes["dim"], self._name(op.results[0]), value.type.shape  # type: ignore[union-attr]
-        shape = [1] * len(sizes)
-        shape[dim] = sizes[dim]
-        numbers = self._constant(np.arange(sizes[dim], dtype=np.int64).reshape(shape))
+        dim, prefix, type_ = op.attributes["dim"], self._name(op.results[0]), value.type
+        # Other dimensions may have dynamic sizes, this one has padding.
+        assert isinstance(type_, TensorType)
+        size = type_.shape[dim]
+        assert size is not None
+        shape = [size if other == dim else 1 for other in range(type_.rank)]
+        numbers = self._constant(np.arange(size, dtype=np.int64).reshape(shape))
         inside = self._node("Less", [numbers, self._name(count)], f"{prefix}.inside")
         self._node("Where", [inside, self._name(value), self._name(fill)], prefix)
 
