@@ -9,7 +9,7 @@ from shardy_dialects.onnx.tied_dims import Tie, attribute, normal, operand_at, o
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.local import Shard, local_constant
+from shardy_py.ir.interfaces.local import Shard, local_constant, no_local_form
 from shardy_py.plugins import ConstantLike, Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import OpShardingRule
@@ -151,6 +151,8 @@ def _with_divided_shape(op: Op, shard: Shard, number: int) -> Sequence[Value]:
     parts = tuple(shard.parts(sharding, dim) for dim in range(rank))
     if max(parts, default=1) == 1:
         return shard.copy()
+    if any(not is_derived(size) and size % count for size, count in zip(out_shape(op), parts, strict=True)):
+        raise no_local_form("an operand holds sizes of the whole tensor, which does not divide into equal parts")
     shape = shard.operands[number]
     divided = shard.emit.op(f"{SPACE}.divided_shape", [shape], [shape.type], {"parts": parts}).result
     operands = [divided if other == number else value for other, value in enumerate(shard.operands)]
