@@ -154,8 +154,9 @@ def torch(session: nox.Session) -> None:
     """Run the tests that need PyTorch, in an environment of their own."""
     constraints = ".ci/constraints-torch.txt"
     session.install("--no-compile", "-c", constraints, "torch==2.13.0")
-    extras = ".[cli,jax,parallel,plot,search,testing]"
-    session.install("--no-compile", "-c", constraints, "-e", extras, "pytest-xdist>=3.5", "transformers==5.23.0")
+    extras = ".[cli,jax,onnx,parallel,plot,search,testing]"
+    models = ("onnxscript==0.7.2", "transformers==5.23.0")
+    session.install("--no-compile", "-c", constraints, "-e", extras, "pytest-xdist>=3.5", *models)
     _run_marked(session, "torch", *TWO_PROCESSES, "tests/torch", "tests/docs")
 
 

@@ -15,12 +15,14 @@ from shardy_py.frontends.op_graphs import ProgramFrontend
 from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import shown
 from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.data_flow import edge_members
 from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size, is_dynamic
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.printing import print_program
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType, function_type
-from shardy_py.ir.graph.walk import all_ops
+from shardy_py.ir.graph.walk import all_ops, region_arguments
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.plugins import Registry
 from shardy_py.plugins.type_definition import give_shapes
@@ -102,22 +104,19 @@ class SizedFrontend(ProgramFrontend):
 
 
 class _Sizes:
-    """The sizes of one program: those of arguments first, then those of results, op by op."""
+    """The sizes of one program: those of arguments first, then those of all else, op by op."""
 
     def __init__(self, program: Program, main: Op, registry: Registry) -> None:
-        self._program, self._main = program, main
+        self._program, self._main, self._registry = program, main, registry
+        self._ops = [op for op in main.walk() if op is not main and (op.regions or has_dynamic_size(op))]
         # Before any size is known, as a rule wants all dimensions of a factor to agree.
-        self._rules: dict[int, OpShardingRule | None] = {
-            op.id: registry.get_sharding_rule(op)
-            for op in main.regions[0].blocks[0].ops
-            if op.results and has_dynamic_size(op)
-        }
+        self._rules = {op.id: registry.get_sharding_rule(op) for op in self._ops if op.results and has_dynamic_size(op)}
 
     def give(self, sizes: Mapping[str, int]) -> None:
         self._give_arguments(sizes)
-        for op in self._main.regions[0].blocks[0].ops:
-            if any(is_dynamic(value.type) for value in op.results):
-                self._give_results(op)
+        # Sizes follow from operands, through bodies of loops, and those of constants from what they are used with.
+        while sum(map(self._follow, self._ops)):
+            pass
         ends = self._main.regions[0].blocks[0].terminator
         operands = ends.operands if ends is not None else ()
         for value, operand in zip(self._main.function_results, operands, strict=True):
@@ -126,6 +125,53 @@ class _Sizes:
         self._main.attributes["function_type"] = RawAttribute(str(function_type(*types)))
         for op in all_ops(self._program):
             self._refuse_dynamic(op)
+
+    def _follow(self, op: Op) -> bool:
+        """Give the values of an op the sizes that follow, and return whether there are new ones."""
+        if op.regions:
+            return self._follow_data_flow(op)
+        rule = self._rules.get(op.id)
+        values = op.results if rule is None else [*op.results, *filter(_is_constant, op.operands)]
+        if not any(is_dynamic(value.type) for value in values):
+            return False
+        if rule is not None:
+            return self._follow_rule(op, rule)
+        if op.name.startswith("sdy.") and len(op.operands) == len(op.results) == 1:
+            # Constraints, reshards and collectives have the type of the whole tensor before and after.
+            return _unify([op.operands[0], op.results[0]])
+        return False
+
+    def _follow_data_flow(self, op: Op) -> bool:
+        data_flow = self._registry.get_data_flow(op)
+        if data_flow is None or op.name == MANUAL_COMPUTATION:  # whose body has the shapes of shards
+            return False
+        members = edge_members(op, data_flow)
+        edges: dict[int, list[Value]] = {}
+        users = {
+            user.id: user for user in (op, *(block.last for region in op.regions for block in region.blocks)) if user
+        }
+        for (user, number), owner in members.sources.items():
+            edges.setdefault(owner.id, []).append(users[user].operands[number])
+        targets = {value.id: value for value in (*region_arguments(op), *op.results)}
+        for target, owner in members.targets.items():
+            edges.setdefault(owner.id, []).append(targets[target])
+        return sum(map(_unify, edges.values())) > 0
+
+    def _follow_rule(self, op: Op, rule: OpShardingRule) -> bool:
+        factors, is_new = self._factor_sizes(op, rule), False
+        pairs = [*zip(op.results, rule.result_mappings, strict=True)]
+        constants = zip(op.operands, rule.operand_mappings, strict=True)
+        for value, mapping in (*pairs, *((value, mapping) for value, mapping in constants if _is_constant(value))):
+            if not is_dynamic(value.type):
+                continue
+            shape = tuple(
+                prod(factors[factor] for factor in dim)
+                if size is None and dim and all(factor in factors for factor in dim)
+                else size
+                for size, dim in zip(value.type.shape, mapping, strict=True)  # type: ignore[union-attr]
+            )
+            is_new |= _set_shape(value, shape)
+        return is_new
 
     def _give_arguments(self, sizes: Mapping[str, int]) -> None:
         arguments, unused = arguments_of(self._main), set(sizes) - {ALL}
@@ -148,25 +194,6 @@ class _Sizes:
             message = f"{shown(min(unused))} is not a dynamic dimension of an argument"
             hint = f"the dynamic dimensions are {', '.join(known)}" if known else "no argument has a dynamic dimension"
             raise OptionError(Diagnostic("unknown-size", message, hint=hint))
-
-    def _give_results(self, op: Op) -> None:
-        rule = self._rules.get(op.id)
-        if rule is None:
-            if op.name.startswith("sdy.") and len(op.operands) == len(op.results) == 1 and not op.regions:
-                # Constraints, reshards and collectives have the type of the whole tensor before and after.
-                op.results[0].type = op.operands[0].type
-            return
-        factors = self._factor_sizes(op, rule)
-        for value, mapping in zip(op.results, rule.result_mappings, strict=True):
-            if not isinstance(value.type, TensorType):
-                continue
-            shape = tuple(
-                prod(factors[factor] for factor in dim)
-                if size is None and dim and all(factor in factors for factor in dim)
-                else size
-                for size, dim in zip(value.type.shape, mapping, strict=True)
-            )
-            _set_shape(value, shape)
 
     def _factor_sizes(self, op: Op, rule: OpShardingRule) -> dict[int, int]:
         """Return the sizes of factors that follow from those of the operands."""
@@ -217,7 +244,24 @@ _LEAST_STAND_IN = 1 << 40
 """No dimension is so large; what a stand-in was divided by is still larger."""
 
 
-def _set_shape(value: Value, shape: tuple[int | None, ...]) -> None:
+def _is_constant(value: Value) -> bool:
+    """Return whether a value has no operands from which its sizes could follow."""
+    return isinstance(value.owner, Op) and not value.owner.operands and not value.owner.regions
+
+
+def _unify(values: Sequence[Value]) -> bool:
+    """Give values of one shape the sizes that any of them has, and return whether there are new ones."""
+    shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
+    if len({len(shape) for shape in shapes}) != 1:
+        return False
+    shape = tuple(next((size for size in sizes if size is not None), None) for sizes in zip(*shapes, strict=True))
+    return sum(_set_shape(value, shape) for value in values if is_dynamic(value.type)) > 0
+
+
+def _set_shape(value: Value, shape: tuple[int | None, ...]) -> bool:
+    """Set the shape of a value, and return whether it is another one."""
     type_ = value.type
-    if isinstance(type_, TensorType) and shape != type_.shape:
-        value.type = TensorType(shape, type_.element_type)
+    if not isinstance(type_, TensorType) or shape == type_.shape:
+        return False
+    value.type = TensorType(shape, type_.element_type)
+    return True

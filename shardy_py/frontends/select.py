@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from errno import ENOENT
 from functools import cache
+from pathlib import Path
 
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
 from shardy_py.extensions import FRONTENDS, load
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
@@ -26,7 +29,10 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
     Raises:
         OptionError: several plugins accept the source.
         UnsupportedError: none accepts it.
+        ParseError: there is no such file.
     """
+    if isinstance(source, Path) and not source.exists():
+        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {os.strerror(ENOENT)}", str(source)))
     accepting = [item for item in registry.frontends.values() if item.accepts(source)]
     if len(accepting) > 1:
         names = " and ".join(repr(item.name) for item in accepting)

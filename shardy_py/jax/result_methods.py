@@ -13,6 +13,7 @@ from shardy_py.frontends.select import frontend_of
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
+    from shardy_py.ir.graph.program import Program
     from shardy_py.jax.callable.device_program import DeviceProgram
     from shardy_py.jax.compiled import CompiledModule
     from shardy_py.jax.jit_comparison import JitComparison
@@ -129,17 +130,17 @@ class JaxMethods(_Base):
                 message = f"{'leave_open' if leave_open else 'warnings'} is an option of XLA's partitioner"
                 raise OptionError(Diagnostic("option-conflict", message, hint="give partitioner='xla', too"))
             if frontend_of(self.program).writes_local:
-                message = f"JAX does not run programs of the frontend {frontend_of(self.program).name!r}"
-                hint = "Result.local().run(*arrays), or shardy run FILE, runs the program of each device"
-                raise UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))
+                raise _no_program_of_jax(self.program)
             from shardy_py.jax.callable.make import make_device_program
+            from shardy_py.jax.local.native_form import FrontendForm
             from shardy_py.jax.unsupported_programs import refuse_what_cannot_run
 
             callbacks = 0 if self.signature is None else len(self.signature.host_callbacks)
             refuse_what_cannot_run(self.program, callbacks=callbacks)
-            return make_device_program(
-                self.local(), self.main, self.registry, devices=devices, signature=self.signature
-            )
+            local = self.local()
+            if isinstance(local.form, FrontendForm):
+                raise _no_program_of_jax(self.program)
+            return make_device_program(local, self.main, self.registry, devices=devices, signature=self.signature)
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"
@@ -226,3 +227,9 @@ class JaxMethods(_Base):
         from shardy_py.jax.like_jit import jaxlib_version
 
         return jaxlib_version()
+
+
+def _no_program_of_jax(program: Program) -> UnsupportedError:
+    message = f"JAX does not run programs of the frontend {frontend_of(program).name!r}"
+    hint = "Result.local().run(*arrays), or shardy run FILE, runs the program of each device"
+    return UnsupportedError(Diagnostic("no-xla-program", message, hint=hint))

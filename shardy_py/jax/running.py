@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.api.result import Result
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
+from shardy_py.jax.local.native_form import FrontendForm
 from shardy_py.jax.result_methods import Partitioner
 from shardy_py.jax.run_report import RunReport, result_lines
 from shardy_py.jax.running_inputs import given_arrays, read_native
@@ -61,7 +62,9 @@ def run_result(
             result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance
         )
         return report
-    if frontend_of(result.program).writes_local:
+    if frontend_of(result.program).writes_local or (
+        partitioner == "shardy_py" and isinstance(result.local().form, FrontendForm)
+    ):
         from shardy_py.jax.local.running import run_local
 
         return run_local(result, result.local(), source, inputs=inputs, seed=seed, tolerance=tolerance, on_step=on_step)

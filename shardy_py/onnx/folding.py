@@ -185,6 +185,7 @@ def folded(node: NodeProto, position: int, contents: Contents, results: list[Typ
         items = np.asarray(value).reshape(-1).tolist()
         return items[0] if name in SCALARS else tuple(items)
     type_ = results[0] if results else None
-    if name == "shape" and isinstance(type_, TensorType) and type_.shape.count(None) <= 1:
+    is_open = node.op_type == "Reshape"
+    if name == "shape" and isinstance(type_, TensorType) and type_.shape.count(None) <= is_open:
         return tuple(-1 if size is None else size for size in type_.shape)
     return None

@@ -197,6 +197,7 @@ class _Importer:
         return self._keys[key]
 
 
+_CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "FusedConv", "NhwcConv", "NhwcFusedConv")
 _WITH_BIAS = ("Gemm", "Conv", "ConvTranspose")
 
 
@@ -231,7 +232,7 @@ def _normalize(node: NodeProto, attributes: dict[str, Any], operands: Sequence[V
         _normalize_slice(attributes, operands[0])
     elif kind == "Pad" and attributes.get("pads") is not None and attributes.get("axes"):
         _normalize_pad(attributes, operands[0])
-    elif kind in ("Conv", "ConvInteger", "QLinearConv", "ConvTranspose") and "kernel_shape" not in attributes:
+    elif kind in _CONVOLUTIONS and "kernel_shape" not in attributes:
         weight = operands[3 if kind == "QLinearConv" else 1].type
         if isinstance(weight, TensorType):
             attributes["kernel_shape"] = tuple(weight.shape[2:])

@@ -17,6 +17,7 @@ from shardy_py.onnx.folding import OPERANDS, Contents, add_known_operands, folde
 from shardy_py.onnx.load import tensor_types, type_proto
 from shardy_py.onnx.missing_types import add_missing_types
 from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graph, outer_names
+from shardy_py.onnx.runtime_types import add_runtime_types
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -27,6 +28,7 @@ _SCAN_VERSION = 9
 STANDARD = ("", "ai.onnx")
 """The names of the domain of ONNX's operators."""
 _NO_SIZES = "give the symbolic sizes: --size batch=8, or sizes={'batch': 8}"
+_NO_TYPE = "onnxruntime does not know it either: add it to the value_info of the graph with its type"
 
 
 class GraphScope:
@@ -61,9 +63,16 @@ class GraphScope:
         """
         type_ = self.types.get(name)
         if type_ is None:
-            message = f"ONNX cannot tell the shape of the tensor {name}"
-            raise UnsupportedError(Diagnostic("no-shape", message, hint=_NO_SIZES))
+            raise self._unknown_shape(name)
         return type_
+
+    def _unknown_shape(self, name: str) -> UnsupportedError:
+        message = f"ONNX cannot tell the shape of the tensor {name}"
+        producer = next((node for node in self._all_nodes if name in node.output), None)
+        if producer is None or producer.domain in STANDARD:
+            return UnsupportedError(Diagnostic("no-shape", message, hint=_NO_SIZES))
+        message += f", a result of {producer.domain}.{producer.op_type}"
+        return UnsupportedError(Diagnostic("no-shape", message, hint=_NO_TYPE))
 
     def constant(self, name: str) -> Any:
         """Return the contents of a tensor as an array; None where they are not known."""
@@ -164,7 +173,7 @@ def inferred(model: ModelProto) -> ModelProto:
         hint = "onnx.checker.check_model(model, full_check=True) says more"
         message = f"ONNX refuses the model: {describe_error(error)}"
         raise ParseError(Diagnostic("malformed-model", message, hint=hint)) from None
-    while add_known_operands(model) or add_missing_types(model, _loop_types(model)):
+    while add_known_operands(model) or add_missing_types(model, _loop_types(model)) or add_runtime_types(model):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     return model
 

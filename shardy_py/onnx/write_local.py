@@ -25,6 +25,8 @@ from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graphs
 
 DOMAIN = "shardy.collective"
 _SPACE = "collective."
+_GUARD = "the parts of a dynamic size must be equal"
+"""The name of nodes that onnxruntime refuses where they are not, which its message has."""
 _NEUTRAL = {"add": 0, "mul": 1, "and": -1, "or": 0}
 
 
@@ -270,8 +272,8 @@ class _Writer:
         )
         size = self._node("Gather", [self._node("Shape", [value], f"{prefix}.shape"), dim], f"{prefix}.whole")
         rest = self._node("Mod", [size, parts], f"{prefix}.rest")
-        # There is an element 0 only, so that a rest has no element: onnxruntime refuses it.
-        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0)
+        # As there is an element 0 only, onnxruntime refuses a rest.
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
         part = self._node("Div", [size, parts], f"{prefix}.size")
         number = self._node("Reshape", [position, row_shape], f"{prefix}.number")
         start = self._node("Mul", [number, part], f"{prefix}.start")
@@ -279,13 +281,36 @@ class _Writer:
         end = self._node("Add", [start, part], f"{prefix}.end")
         self._node("Slice", [value, start, end, dim], prefix)
 
+    def _write_divided_shape(self, op: Op) -> None:
+        """Write a shape divided by numbers of parts, but for 1, 0 and -1; one that they do not divide is an error."""
+        shape, prefix = self._name(op.operands[0]), self._name(op.results[0])
+        parts, zero, most = (
+            self._constant(np.array(numbers, np.int64)) for numbers in (op.attributes["parts"], [0], [1])
+        )
+        large = self._node("Greater", [shape, most], f"{prefix}.large")
+        rest = self._node("Where", [large, self._node("Mod", [shape, parts], f"{prefix}.mod"), zero], f"{prefix}.rest")
+        # As there is an element 0 only, onnxruntime refuses a rest.
+        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
+        part = self._node("Add", [self._node("Div", [shape, parts], f"{prefix}.div"), nothing], f"{prefix}.part")
+        self._node("Where", [large, part, shape], prefix)
+
+    def _write_whole_shape(self, op: Op) -> None:
+        """Write the sizes of a tensor from those of a part: what is not known has a number of parts."""
+        value, prefix, bounds = self._name(op.operands[0]), self._name(op.results[0]), op.attributes
+        sizes = self._node("Shape", [value], f"{prefix}.sizes", start=bounds["start"], end=bounds["end"])
+        factors, known = (self._constant(np.array(bounds[name], np.int64)) for name in ("factors", "known"))
+        self._node("Add", [self._node("Mul", [sizes, factors], f"{prefix}.open"), known], prefix)
+
     def _write_mask(self, op: Op) -> None:
         """Write a choice between a tensor and a scalar by the number of the element."""
         value, count, fill = op.operands
-        dim, prefix = op.attributes["dim"], self._name(op.results[0])
-        shape = [1] * len(value.shape)
-        shape[dim] = value.shape[dim]
-        numbers = self._constant(np.arange(value.shape[dim], dtype=np.int64).reshape(shape))
+        dim, prefix, type_ = op.attributes["dim"], self._name(op.results[0]), value.type
+        # Other dimensions may have dynamic sizes, this one has padding.
+        assert isinstance(type_, TensorType)
+        size = type_.shape[dim]
+        assert size is not None
+        shape = [size if other == dim else 1 for other in range(type_.rank)]
+        numbers = self._constant(np.arange(size, dtype=np.int64).reshape(shape))
         inside = self._node("Less", [numbers, self._name(count)], f"{prefix}.inside")
         self._node("Where", [inside, self._name(value), self._name(fill)], prefix)
 
@@ -296,6 +321,8 @@ _COLLECTIVES = {
     f"{_SPACE}dynamic_slice": _Writer._write_dynamic_slice,
     f"{_SPACE}mask": _Writer._write_mask,
     f"{_SPACE}part": _Writer._write_part,
+    f"{_SPACE}divided_shape": _Writer._write_divided_shape,
+    f"{_SPACE}whole_shape": _Writer._write_whole_shape,
 }
 
 

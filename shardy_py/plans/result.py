@@ -111,6 +111,10 @@ class PlannedConstraint:
         return f"the result of {self.op}" if self.operand is None else f"operand {self.operand} of {self.op}"
 
 
+_OF_JAX = ("mlir", "jit", "jax", "hlo", "xdsl", "program", "torch")
+"""The frontends for whose programs a plan is written for JAX."""
+
+
 @frozen(eq=False)
 class ShardingPlan:
     """A plan for a program on a machine.
@@ -135,6 +139,7 @@ class ShardingPlan:
         space: The space in which the bound holds.
         known: Known layouts beside it, the cheapest first.
         estimated_bytes: The bytes that one device sends by the estimator; None where `sent_bytes` are these.
+        frontend: The name of the frontend that the program came through.
     """
 
     seconds: float
@@ -155,6 +160,7 @@ class ShardingPlan:
     space: str = SPACE
     known: tuple[KnownLayout, ...] = ()
     estimated_bytes: float | None = None
+    frontend: str = "mlir"
 
     @property
     def gap(self) -> float | None:
@@ -203,7 +209,7 @@ class ShardingPlan:
         return f"No plan of this space takes less than {bound}: {self.space}"
 
     def __str__(self) -> str:
-        return self.to_jax()
+        return self.to_jax() if self.frontend in _OF_JAX else self.to_propagate()
 
     def _repr_html_(self) -> str:
         tensors = [ShardedTensor(name, sharding) for name, sharding in self.inputs.items()]
@@ -228,6 +234,17 @@ class ShardingPlan:
             f" {partition_spec(constraint.sharding)}  {constraint.location}"
             for constraint in self.constraints
         ]
+        return "\n".join(lines)
+
+    def to_propagate(self) -> str:
+        """Return the plan as Python for `propagate`, with the constraints as comments."""
+        lines = [*(f"# {line}" for line in self.head), "in_shardings = {"]
+        lines += [f"    {name!r}: {_spec(sharding)}," for name, sharding in self.inputs.items()]
+        lines += ["}"]
+        if self.results:
+            shardings = [f"    {number}: {_spec(sharding)}," for number, sharding in self.results.items()]
+            lines += ["out_shardings = {", *shardings, "}"]
+        lines += [f"# on {item.tensor}: {_spec(item.sharding)}  {item.location}" for item in self.constraints]
         return "\n".join(lines)
 
     def to_torch(self) -> str:
@@ -272,6 +289,12 @@ class ShardingPlan:
                 for constraint in self.constraints
             ],
         }
+
+
+def _spec(sharding: TensorSharding) -> str:
+    """Return a sharding as `propagate` takes it: the axes of each dimension."""
+    dims = [tuple(axis.name for axis in dim.axes) for dim in sharding.dim_shardings]
+    return str(tuple(None if not axes else axes[0] if len(axes) == 1 else axes for axes in dims))
 
 
 def _few(names: tuple[str, ...]) -> str:

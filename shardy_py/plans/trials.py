@@ -9,6 +9,7 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.options import ProgramInput
 from shardy_py.api.program_source import SessionOptions
 from shardy_py.cost.session import Session
+from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.fewest import fewest_pins
 from shardy_py.plans.graph import PlanGraph
 from shardy_py.plans.model import Choice
@@ -139,6 +140,7 @@ class PlanTrials:
             space=self.space,
             written=written,
             write=lambda: self._text(written),
+            frontend=frontend_of(self.graph.session.program).name,
         )
 
     def _open(self, written: WrittenPlan) -> Session:

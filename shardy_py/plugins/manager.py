@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -158,10 +161,27 @@ def create_manager() -> pluggy.PluginManager:
 
 
 def _candidates(plugins: Iterable[object]) -> list[Candidate]:
-    """Return all plugins by name, the bundled ones first."""
-    candidates = [Candidate(item.name, origin, item.load) for item, origin in _installed()]
+    """Return all plugins by name, the bundled ones first; a module takes the place of its installed plugin."""
+    plugins = list(plugins)
+    modules = [plugin for plugin in plugins if isinstance(plugin, ModuleType)]
+    installed = [pair for pair in _installed() if not any(_is_module_of(module, pair[0]) for module in modules)]
+    candidates = [Candidate(item.name, origin, item.load) for item, origin in installed]
     candidates += [Candidate(_name(plugin), "", partial(_same, plugin)) for plugin in plugins]
     return sorted(candidates, key=lambda item: (not _is_bundled(item), item.name, item.origin))
+
+
+def _is_module_of(module: ModuleType, entry_point: EntryPoint) -> bool:
+    """Return whether a module, perhaps of a file, is that of an installed plugin, or another version of it."""
+    path = entry_point.value.partition(":")[0]
+    *packages, name = path.split(".")
+    if module.__name__ == path:
+        return True
+    if not packages or module.__name__.rpartition(".")[2] != name:
+        return False
+    with suppress(ImportError, ValueError):  # A parent package that cannot be imported is reported as a broken plugin.
+        spec = find_spec(path)
+        return spec is not None and spec.origin is not None and Path(spec.origin).samefile(module.__file__ or "")
+    return False
 
 
 def _is_bundled(candidate: Candidate) -> bool:

@@ -201,7 +201,9 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
     for op in all_ops(program):
         for value in (*op.results, *region_arguments(op)) if arguments else op.results:
             _note_problem(value, op, problems)
-    raise UnsupportedError(*problems)
+    # The sizes of all other values follow from those of arguments.
+    of_functions = [problem for problem in problems if problem.op == FUNCTION]
+    raise UnsupportedError(*(of_functions or problems))
 
 
 def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:

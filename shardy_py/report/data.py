@@ -16,6 +16,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.extensions import function
 from shardy_py.ir.graph.program import Value
 from shardy_py.plugins import Registry
+from shardy_py.report.summary import rule_text
 from shardy_py.transforms.constant_copies import ConstantCopy
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def rules_json(rules: Iterable[OpRule]) -> str:
             {
                 "op": rule.op,
                 "location": rule.location,
-                "rule": None if rule.rule is None else str(rule.rule),
+                "rule": None if rule.rule is None else rule_text(rule.rule),
                 "data_flow": rule.data_flow,
             }
             for rule in rules

@@ -9,6 +9,8 @@ from shardy_py.api.result import Result
 from shardy_py.api.rules import OpRule
 from shardy_py.api.summary import split_communications
 from shardy_py.report.terminal_text import terminal_lines
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.unknown_size import is_derived
 from shardy_py.support.texts import format_bytes
 
 
@@ -62,8 +64,16 @@ def _words(kind: str) -> str:
     return kind.replace("_", "-")
 
 
+def rule_text(rule: OpShardingRule) -> str:
+    """Return the text of a rule with ``?`` for the sizes of factors that are not known."""
+    text = str(rule)
+    for size in filter(is_derived, set(rule.factor_sizes)):
+        text = text.replace(f"={size}", "=?")
+    return text
+
+
 def format_rule(rule: OpRule) -> str:
     """Return one op and its rule as a line."""
-    what = str(rule.rule) if rule.rule is not None else "data-flow edges" if rule.data_flow else "no rule"
+    what = rule_text(rule.rule) if rule.rule is not None else "data-flow edges" if rule.data_flow else "no rule"
     place = f"{rule.location}  " if rule.location else ""
     return f"{place}{rule.op}  {what}"

@@ -7,14 +7,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from shardy_py.api.given_sizes import ALL, module_of_sizes
 from shardy_py.api.main_function import arguments_of, find_main
 from shardy_py.api.source import read_program
 from shardy_py.errors import ShardyError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.ir.graph.builder import Builder
+from shardy_py.ir.graph.dynamic_sizes import is_dynamic
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.types import TensorType
+from shardy_py.ir.interfaces.ops import IsTerminator
 from shardy_py.plugins import OpDefinition, Registry
 from shardy_py.testing.numeric.bench import takes_local
 from shardy_py.testing.numeric.check import check_rule_numerically
@@ -28,6 +32,8 @@ Functions = Mapping[str, Callable[..., Any]]
 """The function of each op name, as `run_sharded` takes it."""
 _MESH = {"a": 2, "b": 2}
 _DEVICES = {"d": 2}
+_DYNAMIC_SIZE = 8
+"""The number in the place of dynamic sizes."""
 _PARAMETERS = "a function gets one array per operand, and the op and its attributes by a parameter named op"
 
 
@@ -71,7 +77,8 @@ class PluginReport:
         ops: The ops that were tried.
         programs: The programs.
         without_function: The names of ops that no function computes.
-        without_sample: The names of ops that only a program can show: their rules are functions.
+        without_sample: The names of ops that only a program can show: their rules are functions, or what computes them
+            does not take made-up operands.
     """
 
     ops: tuple[OpCheck, ...]
@@ -135,31 +142,43 @@ def check_plugin(
     named = programs.items() if isinstance(programs, Mapping) else [(_name(item), item) for item in programs]
     sources = list(named)
     registry = Registry.from_entry_points(plugins=[plugin]) if registry is None else registry
-    graphs = [read_program(source, registry) for _, source in sources]
+    graphs = [_static_program(source, registry) for _, source in sources]
     samples_by_name = samples_of_programs(graphs)
     ops: list[OpCheck] = []
     without_function, without_sample = [], []
     for definition in _definitions(plugin):
         function = functions.get(definition.name)
         if function is None:
-            without_function.append(definition.name)
+            without_function += [] if IsTerminator in definition.traits else [definition.name]
             continue
         samples = samples_by_name.get(definition.name, [])
         if not samples:
             try:
                 sample = sample_of_definition(definition, function, seed)
-            except Exception as error:  # an author's function raises what it likes
+            except TypeError as error:
                 ops.append(OpCheck(definition.name, "", 0, (_raised(error),)))
                 continue
+            except Exception as error:  # an author's function raises what it likes, and the operands are made up
+                without_sample.append(f"{definition.name} ({_raised(error)})")
+                continue
+            if sample is None:
+                without_sample.append(definition.name)
             samples = [] if sample is None else [sample]
-        if not samples:
-            without_sample.append(definition.name)
         ops += [_check_op(op, function, registry, seed) for op in samples]
     checks = [
         _check_program(name, graph, functions, registry, trials=trials, seed=seed)
         for (name, _), graph in zip(sources, graphs, strict=True)
     ]
-    return PluginReport(tuple(ops), tuple(checks), tuple(without_function), tuple(without_sample))
+    unchecked = (tuple(dict.fromkeys(names)) for names in (without_function, without_sample))
+    return PluginReport(tuple(ops), tuple(checks), *unchecked)
+
+
+def _static_program(source: Any, registry: Registry) -> Program:
+    """Return the op graph of a program, with a number for all of its dynamic sizes."""
+    program = read_program(source, registry)
+    if not any(is_dynamic(value.type) for value in arguments_of(find_main(program))):
+        return program
+    return read_program(module_of_sizes(source, frontend_of(program), {ALL: _DYNAMIC_SIZE}, registry), registry)
 
 
 def _name(source: Any) -> str:
@@ -243,7 +262,7 @@ def _alone(op: Op) -> Program:
 def _check_program(
     name: str, program: Program, functions: Functions, registry: Registry, *, trials: int, seed: int
 ) -> ProgramRuns:
-    missing = sorted({op.name for op in program.walk() if _needs_function(op)} - set(functions))
+    missing = sorted({op.name for op in program.walk() if _needs_function(op, registry)} - set(functions))
     if missing:
         return ProgramRuns(name, 0, (f"FUNCTIONS has no function for {', '.join(missing)}",))
     mesh = None if program.meshes else _MESH
@@ -256,8 +275,8 @@ def _check_program(
     return ProgramRuns(name, trials, tuple(problems))
 
 
-def _needs_function(op: Op) -> bool:
-    return op.name.partition(".")[0] not in ("func", "sdy", "builtin")
+def _needs_function(op: Op, registry: Registry) -> bool:
+    return op.name.partition(".")[0] not in ("func", "sdy", "builtin") and IsTerminator not in registry.get_traits(op)
 
 
 def _random_shardings(shapes: Sequence[Any], axes: Sequence[str], random: Random) -> dict[int, Any]:

@@ -6,15 +6,22 @@ from collections.abc import Sequence
 
 from shardy_dialects.onnx.tied_dims import Tie, attribute, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.interfaces.local import Localize, Shard
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 
 
-def _matmul_ties(op: Op, left: int, right: int) -> list[Tie]:
-    """Return the ties of a product of matrices as numpy's matmul, the summed dimension last."""
+def matmul_ties(op: Op, left: int, right: int, *, transposed: tuple[bool, bool] = (False, False)) -> list[Tie]:
+    """Return the ties of a product of matrices as numpy's matmul, the summed dimension last.
+
+    Args:
+        op: The op.
+        left: The number of the left operand.
+        right: The number of the right operand.
+        transposed: Which of them have their last two dimensions exchanged.
+    """
     a, b, out = shape_of(op, left), shape_of(op, right), out_shape(op)
     ties = []
     last = len(out) - (len(a) > 1) - (len(b) > 1)
@@ -25,20 +32,43 @@ def _matmul_ties(op: Op, left: int, right: int) -> list[Tie]:
             if len(shape) > 2 and operand_dim >= 0:
                 operands[number] = operand_dim
         ties.append(Tie(operands, {0: dim}))
+    rows, inner = (1, 2) if transposed[0] and len(a) > 1 else (2, 1)
+    columns, inner_right = (2, 1) if transposed[1] and len(b) > 1 else (1, 2)
     if len(a) > 1:
-        ties.append(Tie({left: len(a) - 2}, {0: last}))
+        ties.append(Tie({left: len(a) - rows}, {0: last}))
     if len(b) > 1:
-        ties.append(Tie({right: len(b) - 1}, {0: len(out) - 1}))
-    return [*ties, Tie({left: len(a) - 1, right: max(len(b) - 2, 0)}, {}, Combiner.ADD)]
+        ties.append(Tie({right: len(b) - columns}, {0: len(out) - 1}))
+    return [*ties, Tie({left: len(a) - inner, right: max(len(b) - inner_right, 0)}, {}, Combiner.ADD)]
 
 
 def _matmul(op: Op) -> OpShardingRule:
-    return tied(op, _matmul_ties(op, 0, 1))
+    return tied(op, matmul_ties(op, 0, 1))
+
+
+def _integer_matmul(op: Op) -> OpShardingRule:
+    """Return the rule of a product of integers, whose zero points may be vectors."""
+    return tied(op, _ties_with_vectors(op, 1, (2,), (3,)))
 
 
 def _requantized_matmul(op: Op) -> OpShardingRule:
     """Return the rule of a product that is rounded afterwards, whose sum must be complete."""
-    return tied(op, _matmul_ties(op, 0, operand_at(op, 3))[:-1])
+    return tied(op, _ties_with_vectors(op, operand_at(op, 3), (1, 2), (4, 5))[:-1])
+
+
+def _ties_with_vectors(op: Op, right: int, of_rows: Sequence[int], of_columns: Sequence[int]) -> list[Tie]:
+    """Return the ties of a product of matrices; some inputs of the node may have a number per row or column."""
+    ties = matmul_ties(op, 0, right)
+    if min(len(shape_of(op)), len(shape_of(op, right))) < 2:
+        return ties
+    *batches, rows, columns, total = ties
+    return [*batches, with_vectors(op, rows, *of_rows), with_vectors(op, columns, *of_columns), total]
+
+
+def with_vectors(op: Op, tie: Tie, *positions: int) -> Tie:
+    """Return a tie of the rows or columns of a product that vectors at some inputs of the node are part of."""
+    numbers = (operand_at(op, position) for position in positions)
+    vectors = {number: 0 for number in numbers if number >= 0 and len(shape_of(op, number)) == 1}
+    return Tie({**tie.operands, **vectors}, tie.results, tie.combiner)
 
 
 def _gemm(op: Op) -> OpShardingRule:
@@ -84,10 +114,10 @@ def _convolution_ties(op: Op, weight: int, *, out_dim: int, in_dim: int) -> list
     return [*ties, Tie({weight: in_dim}, {})] if kernel[in_dim] == 1 else ties
 
 
-def _is_depthwise(op: Op, weight: int) -> bool:
+def _is_depthwise(op: Op, weight: int, channel: int = 1) -> bool:
     """Return whether each channel is convolved by itself."""
     group = attribute(op, "group", 1)
-    return group > 1 and shape_of(op)[1] == group == out_shape(op)[1] and shape_of(op, weight)[0] == group
+    return group > 1 and shape_of(op)[channel] == group == out_shape(op)[channel] == shape_of(op, weight)[0]
 
 
 def _conv(op: Op) -> OpShardingRule:
@@ -99,15 +129,34 @@ def _conv_transpose(op: Op) -> OpShardingRule:
     return tied(op, ties if attribute(op, "group", 1) == 1 else [Tie({0: 0}, {0: 0})])
 
 
+def complete_convolution(
+    op: Op, weight: int, vectors: Sequence[int], like_result: Sequence[int] = (), *, channel: int = 1
+) -> OpShardingRule:
+    """Return the rule of a convolution that is not linear afterwards, whose sum must be complete.
+
+    Args:
+        op: The op.
+        weight: The number of the operand that holds the kernels.
+        vectors: The numbers of operands with a number per channel of the result, such as a bias; -1 for none.
+        like_result: The numbers of operands that are added to the result; -1 for none.
+        channel: The dimension of channels: 1, or the last one.
+    """
+    added = [number for number in like_result if number >= 0]
+    first = 1 if channel > 1 else 2
+    kept = [0, *(first + dim for dim in range(len(shape_of(op)) - 2) if _is_pointwise(op, dim))]
+    ties = [Tie({0: dim, **dict.fromkeys(added, dim)}, {0: dim}) for dim in kept]
+    channels = {weight: 0} | {number: 0 for number in vectors if number >= 0 and shape_of(op, number)}
+    channels |= dict.fromkeys(added, channel)
+    if _is_depthwise(op, weight, channel):
+        ties.append(Tie({0: channel, **channels}, {0: channel}))
+    elif attribute(op, "group", 1) == 1:
+        ties.append(Tie(channels, {0: channel}))
+    return tied(op, ties)
+
+
 def _requantized_conv(op: Op) -> OpShardingRule:
     """Return the rule of a convolution that is rounded afterwards; scales and bias may have the output's channels."""
-    weight = operand_at(op, 3)
-    if attribute(op, "group", 1) != 1:
-        return tied(op, [Tie({0: 0}, {0: 0})])
-    ties = _convolution_ties(op, weight, out_dim=0, in_dim=1)[:-2]
-    vectors = {operand_at(op, position): 0 for position in (4, 5, 8) if operand_at(op, position) >= 0}
-    channels = {number: dim for number, dim in vectors.items() if shape_of(op, number)}
-    return tied(op, [*ties, Tie({weight: 0, **channels}, {0: 1})])
+    return complete_convolution(op, operand_at(op, 3), [operand_at(op, position) for position in (4, 5, 8)])
 
 
 def _deform_conv(op: Op) -> OpShardingRule:
@@ -147,22 +196,34 @@ def _recurrent(op: Op) -> OpShardingRule:
     return tied(op, [Tie(batches, {number: 2 if output == 0 else 1 for number, output in enumerate(first)})])
 
 
-def _local_conv(op: Op, shard: Shard) -> Sequence[Value]:
-    """Return the convolution of the channels of a device, which are all groups of a depthwise one."""
-    shard.check_kinds()
-    weight = operand_at(op, 1)
-    if not _is_depthwise(op, weight):
-        return shard.copy()
-    return shard.copy(group=shard.result_shape(0)[1])
+def local_convolution(position: int, channel: int = 1) -> Localize:
+    """Return the local form of a convolution: the channels of a device are all groups of a depthwise one.
+
+    Args:
+        position: The input of the node that holds the kernels.
+        channel: The dimension of channels; -1 for the last one.
+    """
+
+    def localize(op: Op, shard: Shard) -> Sequence[Value]:
+        shard.check_kinds()
+        if not _is_depthwise(op, operand_at(op, position), channel):
+            return shard.copy()
+        return shard.copy(group=shard.result_shape(0)[channel])
+
+    return localize
 
 
-FORMS = {"Conv": _local_conv}
+FORMS = {
+    **dict.fromkeys(("Conv", "ConvInteger"), local_convolution(1)),
+    "QLinearConv": local_convolution(3),
+}
 
 
 def register(onnx: Dialect) -> None:
     """Define the ops."""
     table = {
-        **dict.fromkeys(("MatMul", "MatMulInteger"), _matmul),
+        "MatMul": _matmul,
+        "MatMulInteger": _integer_matmul,
         **dict.fromkeys(("Conv", "ConvInteger"), _conv),
         **dict.fromkeys(("RNN", "LSTM", "GRU"), _recurrent),
         "QLinearMatMul": _requantized_matmul,

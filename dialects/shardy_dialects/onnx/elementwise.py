@@ -25,7 +25,7 @@ def _cast_like(op: Op) -> OpShardingRule:
     return passing(op, range(len(shape_of(op))))
 
 
-def _quantized(op: Op) -> OpShardingRule:
+def quantized(op: Op) -> OpShardingRule:
     """Return the rule of quantization: scales and zero points are scalars, or vectors along an axis."""
     rank = len(shape_of(op))
     axis = normal(attribute(op, "axis", 1), rank)
@@ -57,6 +57,6 @@ def register(onnx: Dialect) -> None:
         onnx.op(f"onnx.{name}", traits=[Pure], rule=rules.broadcast)
     onnx.op("onnx.CastLike", traits=[Pure], rule=_cast_like)
     for name in ("QuantizeLinear", "DequantizeLinear"):
-        onnx.op(f"onnx.{name}", traits=[Pure], rule=_quantized)
+        onnx.op(f"onnx.{name}", traits=[Pure], rule=quantized)
     onnx.op("onnx.DynamicQuantizeLinear", traits=[Pure], rule=_dynamically_quantized)
     onnx.op("onnx.RotaryEmbedding", traits=[Pure], rule=_rotary)

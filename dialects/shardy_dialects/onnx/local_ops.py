@@ -61,9 +61,10 @@ class OnnxLocalOps(NamedCollectives):
             return value
         rank = len(shape)
         cut = [min(size, old) for size, old in zip(shape, value.shape, strict=True)]
-        if cut != list(value.shape):
-            slice_attributes = {"starts": (0,) * rank, "ends": tuple(cut), "axes": tuple(range(rank))}
-            value = _node(emit, "Slice", [value], cut, **slice_attributes)
+        axes = tuple(dim for dim in range(rank) if cut[dim] != value.shape[dim])
+        if axes:
+            ends = tuple(cut[dim] for dim in axes)
+            value = _node(emit, "Slice", [value], cut, starts=(0,) * len(axes), ends=ends, axes=axes)
         if cut == list(shape):
             return value
         pads = (*((0,) * rank), *(size - old for size, old in zip(shape, cut, strict=True)))

@@ -24,7 +24,13 @@ _EVERY_OPSET = 13
 """The first version of the operators in which softmax is over one axis only."""
 
 
-def _reduction(combiner: Combiner | None) -> Callable[[Op], OpShardingRule]:
+def reduction(combiner: Combiner | None) -> Callable[[Op], OpShardingRule]:
+    """Return the rule function of a reduction.
+
+    Args:
+        combiner: How parts combine; None where the reduced dimensions must be whole.
+    """
+
     def rule(op: Op) -> OpShardingRule:
         rank = len(shape_of(op))
         axes = attribute(op, "axes")
@@ -90,7 +96,7 @@ def _of_images_and_channels(op: Op) -> OpShardingRule:
     return passing(op, (0, 1))
 
 
-def _layer_normalization(op: Op) -> OpShardingRule:
+def layer_normalization(op: Op) -> OpShardingRule:
     """Return the rule of a normalization over the last dimensions, from an axis on."""
     rank = len(shape_of(op))
     return passing(op, range(normal(attribute(op, "axis", -1), rank)))
@@ -112,7 +118,8 @@ def _reverse_sequence(op: Op) -> OpShardingRule:
     return passing(op, [dim for dim in range(len(shape_of(op))) if dim != time], {batch: {1: 0}})
 
 
-def _triangle(op: Op) -> OpShardingRule:
+def of_matrices(op: Op) -> OpShardingRule:
+    """Return the rule of a node that treats each matrix by itself."""
     return passing(op, range(len(shape_of(op)) - 2))
 
 
@@ -134,12 +141,12 @@ def _local_response(op: Op) -> OpShardingRule:
 def register(onnx: Dialect) -> None:
     """Define the ops."""
     table: dict[str, Callable[[Op], OpShardingRule]] = {
-        **{name: _reduction(combiner) for name, combiner in _COMBINERS.items()},
-        **dict.fromkeys(_WHOLE, _reduction(None)),
+        **{name: reduction(combiner) for name, combiner in _COMBINERS.items()},
+        **dict.fromkeys(_WHOLE, reduction(None)),
         **dict.fromkeys(("ArgMax", "ArgMin"), _selection),
         **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), _softmax),
         **dict.fromkeys(("LpNormalization", "TopK"), _along_axis(-1)),
-        **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_normalization),
+        **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalization),
         **dict.fromkeys(("AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool"), _of_images_and_channels),
         "GlobalLpPool": _of_images_and_channels,
         "MaxPool": _max_pool,
@@ -150,7 +157,7 @@ def register(onnx: Dialect) -> None:
         "MeanVarianceNormalization": _mean_variance,
         "LRN": _local_response,
         "CumSum": _along_axis(0),
-        "Trilu": _triangle,
+        "Trilu": of_matrices,
         "ReverseSequence": _reverse_sequence,
         "GridSample": _grid_sample,
         "RoiAlign": _roi_align,

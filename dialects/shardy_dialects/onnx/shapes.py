@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardy_dialects.onnx.local_ops import SPACE
 from shardy_dialects.onnx.tied_dims import Tie, attribute, normal, operand_at, out_shape, passing, shape_of, tied
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import Shard, local_constant, no_local_form
 from shardy_py.plugins import ConstantLike, Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 from shardy_py.sharding.unknown_size import is_derived
 
 
@@ -114,23 +118,63 @@ def _one_hot(op: Op) -> OpShardingRule:
     return tied(op, [Tie({0: number}, {0: dim}) for number, dim in enumerate(others)])
 
 
-def _replicated_rule(op: Op) -> OpShardingRule:
+def replicated_rule(op: Op) -> OpShardingRule:
     """Return the rule of a node that needs all of its operands, such as one whose result depends on their contents."""
     return tied(op, ())
+
+
+def _sizes_only(op: Op) -> OpShardingRule:
+    """Return the rule of a node that reads no element of its operand, which may be sharded in any way."""
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(shape_of(op)):
+        builder.add_factor([dim], [None], size)
+    return builder.build()
 
 
 def _local_shape(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the node with the shape that its result has on a device, in which -1 is one size that is not known."""
     shard.check_kinds()
-    position = 0 if op.name == "onnx.ConstantOfShape" else 1
-    if operand_at(op, position) >= 0 and shard.sharded_dims(shard.result_shardings[0]):
-        raise no_local_form("an operand holds sizes of the whole tensor")
+    number = operand_at(op, 0 if op.name == "onnx.ConstantOfShape" else 1)
+    if number >= 0:
+        return _with_divided_shape(op, shard, number)
     shape = shard.result_shape(0)
     if op.name == "onnx.Reshape" and any(map(is_derived, shape)):
         shape = _reshaped(op, shape, shard.operands[0].shape)
     elif op.name == "onnx.Expand":
         shape = _expanded(shape, shard.operands[0].shape)
     return shard.copy(shape=shape)
+
+
+def _with_divided_shape(op: Op, shard: Shard, number: int) -> Sequence[Value]:
+    """Return the node with the shape that an operand holds divided by the numbers of parts."""
+    sharding, rank = shard.result_shardings[0], len(out_shape(op))
+    parts = tuple(shard.parts(sharding, dim) for dim in range(rank))
+    if max(parts, default=1) == 1:
+        return shard.copy()
+    if any(not is_derived(size) and size % count for size, count in zip(out_shape(op), parts, strict=True)):
+        raise no_local_form("an operand holds sizes of the whole tensor, which does not divide into equal parts")
+    shape = shard.operands[number]
+    divided = shard.emit.op(f"{SPACE}.divided_shape", [shape], [shape.type], {"parts": parts}).result
+    operands = [divided if other == number else value for other, value in enumerate(shard.operands)]
+    return [shard.emit.op_like(op, operands, [shard.result_type(0)]).result]
+
+
+def _local_shape_of(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the sizes, or the number of elements, of the whole tensor of which a device has a part."""
+    shape, sharding = shape_of(op), shard.operand_shardings[0]
+    start = normal(attribute(op, "start", 0), len(shape))
+    dims = range(len(shape))[start : attribute(op, "end")] if op.name == "onnx.Shape" else range(len(shape))
+    if set(shard.sharded_dims(sharding)).isdisjoint(dims):
+        return shard.copy()
+    is_open = [is_derived(shape[dim]) for dim in dims]
+    factors = tuple(shard.parts(sharding, dim) if free else 0 for dim, free in zip(dims, is_open, strict=True))
+    known = tuple(0 if free else shape[dim] for dim, free in zip(dims, is_open, strict=True))
+    attributes: dict[str, Attribute] = {"start": dims.start, "end": dims.stop, "factors": factors, "known": known}
+    sizes = [TensorType((len(dims),), "i64")]
+    whole = shard.emit.op(f"{SPACE}.whole_shape", [shard.operands[0]], sizes, attributes).result
+    if op.name == "onnx.Shape":
+        return [whole]
+    return [shard.emit.op("onnx.ReduceProd", [whole], [shard.result_type(0)], {"keepdims": 0}).result]
 
 
 def _reshaped(op: Op, shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
@@ -156,13 +200,14 @@ def _local_resize(op: Op, shard: Shard) -> Sequence[Value]:
 
 
 FORMS = {
+    **dict.fromkeys(("Shape", "Size"), _local_shape_of),
     "Constant": local_constant,
     "ConstantOfShape": _local_shape,
     "Expand": _local_shape,
     "Reshape": _local_shape,
     "Resize": _local_resize,
 }
-_WHOLE = ("NonZero", "Unique", "NonMaxSuppression", "Compress", "EyeLike", "Range", "Det", "Shape", "Size")
+_WHOLE = ("NonZero", "Unique", "NonMaxSuppression", "Compress", "EyeLike", "Range", "Det")
 
 
 def register(onnx: Dialect) -> None:
@@ -173,7 +218,8 @@ def register(onnx: Dialect) -> None:
         **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
         **dict.fromkeys(("Resize", "Upsample", "CenterCropPad"), _same_sizes),
         **dict.fromkeys(("DepthToSpace", "SpaceToDepth", "Col2Im"), _of_batches),
-        **dict.fromkeys(_WHOLE, _replicated_rule),
+        **dict.fromkeys(_WHOLE, replicated_rule),
+        **dict.fromkeys(("Shape", "Size"), _sizes_only),
         "Transpose": _transpose,
         "Expand": _expand,
         "Tile": _tile,

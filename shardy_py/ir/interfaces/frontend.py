@@ -124,8 +124,9 @@ class Frontend(Protocol):
         Raises:
             UnsupportedError: programs of this kind cannot be read from text, which is the default.
         """
+        hint = "write Frontend.parse_text, or to_bytes and from_bytes"
         raise UnsupportedError(
-            Diagnostic("no-text-form", f"the frontend {self.name!r} cannot read the text of a program", name)
+            Diagnostic("no-text-form", f"the frontend {self.name!r} cannot read the text of a program", name, hint=hint)
         )
 
     def printed_names(self, program: Program) -> Mapping[int, PrintedName]:

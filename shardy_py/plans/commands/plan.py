@@ -28,7 +28,11 @@ from shardy_py.cli.options import session_options
     default=None,
     help="Price known layouts beside it; by default for up to a thousand ops.",
 )
-@click.option("--form", default="jax", show_default=True, type=click.Choice(["jax", "torch", "mlir", "json"]))
+@click.option(
+    "--form",
+    type=click.Choice(["jax", "propagate", "torch", "mlir", "json"]),
+    help="How it is written: for JAX by default, for ONNX and IRs of plugins as arguments of `propagate`.",
+)
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write the plan here, not to stdout.")
 @session_options
 def plan(**options: Any) -> None:

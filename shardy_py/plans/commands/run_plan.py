@@ -25,7 +25,7 @@ def run_plan(
     results: Any,
     gap: float,
     known_layouts: bool | None,
-    form: str,
+    form: str | None,
     output: str | None,
     **session_options: Any,
 ) -> None:
@@ -51,7 +51,14 @@ def run_plan(
     if form == "json":
         text = json.dumps({"origin": origin_of(program), **sharding_plan.to_json()}, indent=2)
     else:
-        text = {"jax": sharding_plan.to_jax, "torch": sharding_plan.to_torch, "mlir": sharding_plan.to_mlir}[form]()
+        forms = {
+            None: sharding_plan.__str__,
+            "jax": sharding_plan.to_jax,
+            "propagate": sharding_plan.to_propagate,
+            "torch": sharding_plan.to_torch,
+            "mlir": sharding_plan.to_mlir,
+        }
+        text = forms[form]()
     if output is None:
         click.echo(text)
     else:

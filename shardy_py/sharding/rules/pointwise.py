@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import HasShardableValues, OpShardingRuleBuilder, Shape, tensor_shape
@@ -16,6 +16,7 @@ from shardy_py.sharding.rules.checks import (
     tensors,
     unfit,
 )
+from shardy_py.sharding.unknown_size import is_known
 
 
 def elementwise(op: HasShardableValues) -> OpShardingRule | None:
@@ -62,29 +63,45 @@ def broadcast(op: HasShardableValues) -> OpShardingRule | None:
         raise unfit(op, "broadcast", "needs results of one shape")
     (out,) = outs
     aligned = [_aligned(op, shape, out) for shape in operand_shapes(op)]
-    if op.operands and any(size != 1 and not any(dim in dims for dims in aligned) for dim, size in enumerate(out)):
+    unknown = {dim for shape in operand_shapes(op) for dim in _open_dims(shape, out)}
+    if op.operands and any(
+        size != 1 and dim not in unknown and not any(dim in dims for dims in aligned) for dim, size in enumerate(out)
+    ):
         raise unfit(op, "broadcast", "needs each dimension of the result in an operand", hint="see rules.broadcast_to")
-    return aligned_rule(op, aligned)
+    return aligned_rule(op, aligned, whole=unknown)
 
 
 def _aligned(op: HasShardableValues, shape: Shape, out: Shape) -> dict[int, int]:
     """Return result dimension to operand dimension, for those that are not repeated."""
-    shift = len(out) - len(shape)
-    if shift < 0 or any(size not in (1, out[shift + dim]) for dim, size in enumerate(shape)):
+    shift, unknown = len(out) - len(shape), _open_dims(shape, out)
+    if shift < 0 or any(
+        size not in (1, out[shift + dim]) and shift + dim not in unknown for dim, size in enumerate(shape)
+    ):
         raise unfit(op, "broadcast", "needs operands that broadcast to the result")
-    return {shift + dim: dim for dim, size in enumerate(shape) if size == out[shift + dim]}
+    return {shift + dim: dim for dim, size in enumerate(shape) if size == out[shift + dim] or shift + dim in unknown}
 
 
-def aligned_rule(op: HasShardableValues, aligned: Sequence[dict[int, int]]) -> OpShardingRule:
+def _open_dims(shape: Shape, out: Shape) -> list[int]:
+    """Return the dimensions of the result of which an operand may have all elements or one: one size is not known."""
+    shift = max(len(out) - len(shape), 0)
+    pairs = [(size, out[shift + dim], shift + dim) for dim, size in enumerate(shape[: len(out)])]
+    return [dim for size, full, dim in pairs if size != full and size != 1 and not (is_known(size) and is_known(full))]
+
+
+def aligned_rule(
+    op: HasShardableValues, aligned: Sequence[dict[int, int]], *, whole: Collection[int] = ()
+) -> OpShardingRule:
     """Return the rule in which each dimension of the results has a factor.
 
     Args:
         op: The op; its results have one shape.
         aligned: For each operand, result dimension to operand dimension; other dimensions have no part.
+        whole: Dimensions that need replication.
     """
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(tensor_shape(op.results[0])):
-        builder.add_factor([dims.get(dim) for dims in aligned], [dim] * len(op.results), size)
+        kind = FactorKind.NEED_REPLICATION if dim in whole else FactorKind.PASS_THROUGH
+        builder.add_factor([dims.get(dim) for dims in aligned], [dim] * len(op.results), size, kind=kind)
     return builder.build()
 
 

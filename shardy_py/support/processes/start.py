@@ -28,7 +28,7 @@ def start_worker(worker: str, *, stderr: IO[bytes], python: str = "") -> subproc
     """Start the process of a worker, with pipes to its standard input and from its standard output.
 
     It imports from where this process does, so that it runs the same code, ``PYTHONPATH`` included, but nothing from
-    the current folder.
+    the current folder unless the user asked for it; see `search_path`.
 
     Args:
         worker: The module whose function ``main`` it runs.
@@ -72,10 +72,17 @@ def messages_of(program: str, arguments: Sequence[str], text: str, *, seconds: f
 
 
 def search_path() -> list[str]:
-    """Return the folders that this process imports from, without the current one unless ``PYTHONPATH`` names it."""
+    """Return the folders that this process imports from, without the current one unless the user asked for it.
+
+    ``PYTHONPATH`` asks for it, and so does a distribution that is installed from it in editable mode: its entry stands
+    behind the standard library, before which Python itself puts the current folder.
+    """
     asked = {os.path.realpath(item) for item in os.environ.get("PYTHONPATH", "").split(os.pathsep) if item}
-    here = os.path.realpath(os.curdir)
-    path = [item for item in map(str, sys.path) if item and (os.path.realpath(item) != here or here in asked)]
+    here, items = os.path.realpath(os.curdir), list(map(str, sys.path))
+    library = os.path.dirname(os.__file__)
+    installed = items[items.index(library) :] if library in items else []
+    asked.update(map(os.path.realpath, filter(None, installed)))
+    path = [item for item in items if item and (os.path.realpath(item) != here or here in asked)]
     # A checkout that was imported as the current folder is still needed, behind all else.
     return path if _ROOT in path else [*path, _ROOT]
 

@@ -21,6 +21,16 @@ def test_rules(module: str, shardy: Any) -> None:
     ]
 
 
+def test_rules_show_no_number_for_a_dynamic_size(shardy: Any, tmp_path: Path) -> None:
+    """A factor of a size that is not known has a question mark."""
+    path = tmp_path / "dynamic.mlir"
+    path.write_text("""func.func @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = stablehlo.tanh %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}""")
+    assert "{i=?, j=8}" in shardy("rules", str(path)).stdout
+
+
 def test_rules_as_json(module: str, shardy: Any) -> None:
     """JSON has the same."""
     rules = json.loads(shardy("rules", module, "--json").stdout)

@@ -12,7 +12,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.api.native_file import native_file
-from shardy_py.errors import UnsupportedError
+from shardy_py.errors import ParseError, UnsupportedError
 from shardy_py.ir import Program
 
 
@@ -138,3 +138,16 @@ def test_a_frontend_writes_and_runs_its_local_programs() -> None:
     x = np.arange(128, dtype=np.float32).reshape(8, 16)
     w = np.ones((16, 4), np.float32)
     np.testing.assert_array_equal(local.run(x, w)[0], x @ w)
+
+
+def test_a_program_that_nothing_runs_says_so() -> None:
+    """JAX has no form of it, and the error says what runs the program of each device."""
+    result = sdy.propagate({"mesh": {"d": 2}, "input": '[{"d"}, {}]'}, plugins=[_plugin(Packed())])
+    with pytest.raises(UnsupportedError, match="JAX does not run programs of the frontend 'packed'"):
+        result.to_jax()
+
+
+def test_a_file_that_is_not_there_is_no_fault_of_a_frontend() -> None:
+    """The error is that of any other file."""
+    with pytest.raises(ParseError, match="cannot read the file"):
+        sdy.propagate(Path("missing.packed"), {"d": 2}, plugins=[_plugin(Packed())])

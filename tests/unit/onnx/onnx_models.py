@@ -50,7 +50,8 @@ class ModelBuilder:
         """Return the model."""
         infos = [helper.make_value_info(name, onnx.TypeProto()) for name in outputs]
         graph = helper.make_graph(self._nodes, "main", self._infos, infos, initializer=self._tensors)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self._opset)], ir_version=10)
+        opsets = [helper.make_opsetid("", self._opset), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         return onnx.shape_inference.infer_shapes(model)
 
 
@@ -71,6 +72,7 @@ def run_whole(model: Any, inputs: Mapping[str, Any]) -> list[Any]:
     """Return the results of a model on one device."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     results: list[Any] = session.run(None, dict(inputs))

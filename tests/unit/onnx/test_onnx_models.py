@@ -187,6 +187,21 @@ def test_jax_does_not_run_models() -> None:
         result.to_jax()
 
 
+def test_a_plan_is_written_for_propagate() -> None:
+    """A user of ONNX gets arguments of `propagate`, not those of JAX."""
+    pytest.importorskip("highspy", reason="plans are made by highspy: pip install 'shardy_py[plan]'")
+    model, words = quantized(), {}
+    plan = sdy.plan(model, {"d": 2}, machine="cpu-8", gap=0.5, known_layouts=False)
+    assert "jax" not in str(plan)
+    exec(str(plan), words)
+    result = sdy.propagate(model, {"d": 2}, in_shardings=words["in_shardings"])
+    axes = {
+        name: [[axis.name for axis in dim.axes] for dim in item.dim_shardings] for name, item in plan.inputs.items()
+    }
+    for name, sharding in zip(result.program.origin.argument_names, result.arguments, strict=True):
+        assert [[axis.name for axis in dim.axes] for dim in sharding.dim_shardings] == axes[name]
+
+
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     """A file of other bytes, and a model that contradicts itself, are errors."""
     path = tmp_path / "model.onnx"
@@ -237,7 +252,7 @@ def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto)
         two_symbols, {"d": 2}, in_shardings={"x": (None, None, None)}, out_shardings={0: ("d", None)}
     )
     _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((2, 3, 8), np.float32))
-    with pytest.raises(UnsupportedError, match="onnxruntime refuses a part"):
+    with pytest.raises(UnsupportedError, match="the parts of a dynamic size must be equal"):
         _assert_runs_dynamic(result, two_symbols, np.ones((1, 3, 8), np.float32))
 
 

@@ -11,10 +11,12 @@ pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip in
 
 import shardy_py as sdy
 from shardy_py.ir.graph.shardings import entry_arguments
+from tests.unit.onnx.microsoft_cases import CASES as MICROSOFT_CASES
 from tests.unit.onnx.onnx_models import assert_runs_sharded
-from tests.unit.onnx.op_cases import CASES
+from tests.unit.onnx.op_cases import CASES as ONNX_CASES
 
 MESH = {"d": 2}
+CASES = {**ONNX_CASES, **{f"com.microsoft.{name}": case for name, case in MICROSOFT_CASES.items()}}
 
 
 def shardings(model: Any) -> list[dict[str, Any]]:

@@ -66,6 +66,13 @@ def test_plugins_are_found_by_entry_point_and_by_argument(install):
     ]
 
 
+def test_a_module_takes_the_place_of_its_installed_plugin(install):
+    """Its author gives the file of a plugin that is installed, perhaps in another version: there is no clash."""
+    install(FakeEntryPoint(plugin("one", "one.f"), dist="package-one"))
+    (info,) = Registry.from_entry_points(plugins=[plugin("one", "one.f", "one.g")]).plugins
+    assert (info.origin, info.ops) == ("", 2)
+
+
 def test_the_order_of_discovery_does_not_matter(install):
     """Shuffled entry points give an equal registry."""
     points = [FakeEntryPoint(plugin(name, f"{name}.f", f"{name}.*")) for name in ("c", "a", "b")]

@@ -160,6 +160,34 @@ def test_a_function_that_fails_is_a_problem_of_its_op() -> None:
     assert "by a parameter named op" in check.problems[0]
 
 
+def test_made_up_operands_need_not_fit() -> None:
+    """A function that takes numbers of rows raises for other operands: its op is listed as not checked."""
+    definition = plugin(lambda toy: toy.op("toy.rows", rule="v d, i -> i d", reduction="v"))
+    report = check_plugin(definition, {"toy.rows": lambda table, rows: table[rows]})
+    assert report.ok
+    assert "not checked, give a program that has them: toy.rows (its function raised IndexError" in str(report)
+
+
+def test_a_dynamic_program_is_checked_with_numbers() -> None:
+    """Its sizes, those of what a loop carries too, follow from one number for all; terminators need no function."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.scale", traits=[sdy.Elementwise])
+        toy.op("toy.loop", data_flow=sdy.LoopDataFlow())
+        toy.op("toy.end", traits=[sdy.IsTerminator])
+
+    builder, type_ = sdy.Builder(), sdy.tensor(None, 4)
+    with builder.function("main", [type_]) as (x,):
+        with builder.region_op("toy.loop", [x], [type_]) as loop, builder.region(loop, [type_]) as (carried,):
+            builder.emit("toy.end", [builder.op("toy.scale", [carried], [type_])])
+        builder.return_(*loop.results)
+    functions = {"toy.scale": lambda x: 2 * x, "toy.loop": lambda x, regions: regions[0](regions[0](x))}
+    report = check_plugin(plugin(define), functions, [builder.build()])
+    assert report.ok, str(report)
+    assert report.programs[0].runs
+    assert report.without_function == ()
+
+
 def test_a_function_that_fails_on_shards_is_a_problem() -> None:
     """The check of its op and of programs goes on; the report says what it raised under which sharding."""
 

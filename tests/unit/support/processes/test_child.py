@@ -139,6 +139,15 @@ def test_the_path_of_the_user_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert ask_once(WORKER, b"import users_module; answer = users_module.NAME", seconds=60) == b"of the user"
 
 
+def test_a_package_that_is_installed_from_the_current_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry of an installation in editable mode stands behind the standard library."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    assert str(tmp_path) in search_path()
+
+
 @pytest.mark.parametrize(
     ("stderr", "expected"),
     [
