@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -214,6 +215,67 @@ def test_compiled_modules_change_modes_and_shapes(mesh: Any) -> None:
         for batch in (8, 4):
             torch.testing.assert_close(run(x[:batch]), model(x[:batch]))
     assert len(parallel.sdy_program.steps) == 3
+
+
+def test_parts_of_a_module_may_be_in_another_mode(mesh: Any) -> None:
+    """A normalization that is evaluated while the others train keeps its statistics."""
+    model, x = Images(), torch.randn(8, 3, 6, 6)
+    model.drop.p = 0.0
+    model.norm.eval()
+    parallel = sdy.parallelize(model, mesh, x)
+    torch.testing.assert_close(parallel(x), model(x))
+    assert int(parallel.norm.num_batches_tracked.to_local()) == 0
+
+
+def test_copies_run_the_program(mesh: Any) -> None:
+    """As averages of parameters over steps need it."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
+    other = copy.deepcopy(parallel)
+    with torch.no_grad():
+        other.down.weight.zero_(), other.down.bias.zero_()
+    x = torch.randn(8, 16)
+    assert torch.equal(other(x), x)
+    assert not torch.equal(parallel(x), x)
+
+
+def test_gradients_have_no_derivatives(mesh: Any) -> None:
+    """A penalty of gradients outside of the module is an error, and not left out."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
+    (gradient,) = torch.autograd.grad(parallel(torch.randn(8, 16)).sum(), parallel.up.weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="compute a penalty of gradients in its loss"):
+        gradient.to_local().sum().backward()
+
+
+def test_autocast_computes_in_its_dtype(mesh: Any) -> None:
+    """Forward and backward, by a program of its own; what is not cast by a module is not cast by its program."""
+    model, x = Perceptron(), torch.randn(8, 16)
+    parallel = sdy.parallelize(model, mesh, x)
+    with torch.autocast("cpu", torch.bfloat16):
+        pair = model(x), parallel(x)
+    for output in pair:
+        output.square().sum().backward()
+    # A bias is added to what was rounded already.
+    torch.testing.assert_close(pair[1], pair[0], rtol=0.02, atol=0.02)
+    torch.testing.assert_close(parallel.up.weight.grad.to_local(), model.up.weight.grad, rtol=0.05, atol=0.05)
+    torch.testing.assert_close(parallel(x), model(x))
+    codes = [step.graphs.forward.code for step in parallel.sdy_program.steps.values()]
+    assert ["bfloat16" in code for code in codes] == [False, True]
+
+
+def test_other_orders_of_axes_are_strided_shards(mesh: Any) -> None:
+    """Placements of FSDP2 on top of tensor parallelism go in, and a sharding along two axes in this order comes out."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.placement_types import _StridedShard
+
+    strided = (_StridedShard(0, split_factor=2), Shard(0))
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"up.weight": strided})
+    assert parallel.up.weight.placements == strided
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"up.weight": (("model", "data"),)})
+    assert parallel.up.weight.placements == strided
+    with pytest.raises(sdy.OptionError, match="is behind no 3 parts"):
+        sdy.parallelize(
+            Perceptron(), mesh, torch.randn(8, 16), {"up.weight": (_StridedShard(0, split_factor=3), Replicate())}
+        )
 
 
 def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:

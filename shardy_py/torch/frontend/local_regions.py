@@ -111,7 +111,7 @@ def import_run(importer: RegionImporter, run: LocalRun, stacked: dict[Any, Any])
     Args:
         importer: The importer, with the values of all nodes that these read.
         run: The nodes.
-        stacked: Node to its stacked value, for the tensors of such computations that later ones read; gets further ones.
+        stacked: Node to its stacked value, for tensors that later computations read; gets those of this one.
     """
     _Region(importer, run.nodes, stacked).add()
 

@@ -38,9 +38,19 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             computed = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in differentiable])
+            if not torch.compiler.is_compiling() and torch.is_grad_enabled():
+                computed = _without_derivative(computed)
             argument_gradients: list[Any] = [None] * argument_count
             for place, gradient in zip(places, computed, strict=True):
                 argument_gradients[place] = gradient
             return tuple(argument_gradients)
 
     return Step
+
+
+def _without_derivative(gradients: Sequence[Any]) -> Sequence[Any]:
+    """Return gradients that were asked for with a graph; what computes a derivative of them gets an error."""
+    message = "the gradients of a parallel module have no derivatives: compute a penalty of gradients in its loss"
+    raised = torch._C._functions.DelayedError(message.encode(), len(gradients))
+    results = raised(*[gradient.detach().requires_grad_() for gradient in gradients])
+    return results if isinstance(results, tuple) else (results,)
