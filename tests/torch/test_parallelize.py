@@ -176,6 +176,29 @@ def test_what_cannot_be_parallel_is_refused(mesh: Any) -> None:
         sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), plan="auto", budget_memory=1000)
 
 
+def test_products_of_matrices_keep_batch_and_heads_apart(mesh: Any) -> None:
+    """Attention that is written with ``@`` is sharded over heads, forward and backward, and not gathered."""
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v, self.o = (nn.Linear(64, 64, bias=False) for _ in range(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = (layer(x).view(4, 3, 4, 16).transpose(1, 2) for layer in (self.q, self.k, self.v))
+            weights = (q @ k.transpose(-2, -1) / 4).softmax(-1)
+            return self.o((weights @ v).transpose(1, 2).reshape(4, 3, 64))
+
+    shardings = {"x": ("data",), "[qkv].weight": ("model", None)}
+    parallel = sdy.parallelize(Attention(), mesh, torch.randn(4, 3, 64), shardings)
+    (step,) = parallel.sdy_program.steps.values()
+    program = step.result.program
+    products = [op.results[0] for op in program.walk() if op.name == "aten.matmul.default"]
+    assert {str(program.shardings[value.id]) for value in products} == {'<@mesh, [{"data"}, {"model"}, {}, {}]>'}
+    assert len(products) == 6
+    assert not any(op.name == "aten.bmm.default" for op in program.walk())
+
+
 def test_constraints_hold_inside_of_models(mesh: Any) -> None:
     """A model that asks for a sharding of what it computes gets the weights that go with it; run as it is, nothing."""
     from torch.distributed.tensor import Replicate, Shard

@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.torch.constraints import OPERATOR
 from shardy_py.torch.frontend import flex_attention, foreach
+from shardy_py.torch.frontend.batched_products import Operand, batched_products
 from shardy_py.torch.frontend.calls import Call, flat, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
@@ -121,12 +122,16 @@ class Importer:
     def run_graph(self, module: Any) -> Any:
         """Add the ops of the graph of a module whose placeholders have values, and return its output."""
         nodes = list(module.graph.nodes)
-        for node in in_runs(nodes, local_nodes(nodes)):
+        local = local_nodes(nodes)
+        products = batched_products(nodes, local)
+        for node in in_runs(nodes, local):
             if isinstance(node, LocalRun):
                 import_run(self, node, self._stacked)
             elif node.op == "output":
                 return self.resolve(node.args[0])
-            else:
+            elif node in products.operands:
+                self._multiply(node, products.operands[node])
+            elif node not in products.skipped:
                 self.import_node(node, module)
         raise UnsupportedError(Diagnostic("no-output", "a graph has no output node"))
 
@@ -144,6 +149,26 @@ class Importer:
                 self.values[node] = self._call(node)
         elif node.op not in ("placeholder", "get_attr"):
             raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
+
+    def _multiply(self, node: Any, operands: Sequence[Operand]) -> None:
+        """Add the product of a node with all of its batch dimensions."""
+        place = location_of(node)
+        with self.builder.at(place):
+            self._enter(node)
+            values = []
+            for item in operands:
+                value = self.values[item.node]
+                if item.is_turned:
+                    *batch, rows, columns = value.type.shape
+                    turned = TensorType((*batch, columns, rows), value.type.element_type)
+                    dims = {"dim0": len(batch), "dim1": len(batch) + 1}
+                    (value,) = self.emit(Call("aten.transpose.int", {"self": value, **dims}, (turned,), False, place))
+                values.append(value)
+            arguments = dict(zip(("self", "other"), values, strict=True))
+            self.values[node] = self.emit(
+                Call("aten.matmul.default", arguments, self.result_types(node), False, place)
+            )[0]
+            self.name_results(node, [self.values[node]])
 
     def run_subgraph(self, module: Any, inputs: Sequence[Any]) -> Any:
         """Add the ops of a nested graph with these inputs, and return its output."""
