@@ -60,8 +60,10 @@ def batched_products(nodes: Sequence[Any], excluded: Collection[Any]) -> Batched
             continue
         operands |= dict.fromkeys(node.users, pair)
         skipped.add(node)
+    read = {item.node for pair in operands.values() for item in pair}
     for node in reversed(nodes) if skipped else ():
-        if str(node.target) in _VIEWS | _TURNS and node.users and all(user in skipped for user in node.users):
+        is_view = str(node.target) in _VIEWS | _TURNS and node not in read
+        if is_view and node.users and all(user in skipped for user in node.users):
             skipped.add(node)
     return BatchedProducts(operands, skipped)
 

@@ -20,9 +20,10 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
         differentiable: The numbers of the outputs that have a gradient.
         places: The numbers of the arguments that the gradients belong to which the backward pass returns.
     """
-    forward_pass, backward_pass, output_count = graphs.forward, graphs.backward, graphs.output_count
+    # Not as modules, which tools that follow modules would look for in the model.
+    forward_pass, backward_pass, output_count = graphs.forward.forward, graphs.backward.forward, graphs.output_count
     without = [number for number in range(output_count) if number not in differentiable]
-    argument_count = sum(node.op == "placeholder" for node in forward_pass.graph.nodes)
+    argument_count = sum(node.op == "placeholder" for node in graphs.forward.graph.nodes)
 
     class Step(torch.autograd.Function):
         """The forward and the backward pass of a module on shards."""

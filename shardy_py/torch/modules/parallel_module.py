@@ -212,7 +212,11 @@ class ParallelMethods:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         _check_inputs(step, leaves, spec)
         tensors = self._arguments(step, iter(_tensors(leaves)))
-        run = step.function.apply if step.function is not None and torch.is_grad_enabled() else step.graphs.inference
+        run = (
+            step.function.apply
+            if step.function is not None and torch.is_grad_enabled()
+            else step.graphs.inference.forward
+        )
         if program.autocast_dtype() is None:
             results = iter(run(*tensors))
         else:
