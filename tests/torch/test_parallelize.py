@@ -199,6 +199,21 @@ def test_products_of_matrices_keep_batch_and_heads_apart(mesh: Any) -> None:
     assert not any(op.name == "aten.bmm.default" for op in program.walk())
 
 
+def test_graphs_give_gradients_of_the_shapes_of_shards_without_elements(mesh: Any) -> None:
+    """A compiler runs them on such tensors: the bias of a convolution has the size of its shard in attributes, too."""
+    from torch._subclasses import FakeTensorMode
+
+    model, shardings = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU()), {0: ("data",), "0.weight": ("model",)}
+    parallel = sdy.parallelize(model, mesh, torch.randn(4, 3, 8, 8), shardings)
+    (step,) = parallel.sdy_program.steps.values()
+    shapes = [item.to_local().shape for item in parallel.parameters()]
+    with FakeTensorMode():
+        output, *saved = step.graphs.forward(*map(torch.empty, [(2, 3, 8, 8), *shapes]))
+        gradients = step.graphs.backward(*saved, torch.empty_like(output))
+    assert shapes[1] == (8,)
+    assert [item.shape for item in gradients] == shapes
+
+
 def test_constraints_hold_inside_of_models(mesh: Any) -> None:
     """A model that asks for a sharding of what it computes gets the weights that go with it; run as it is, nothing."""
     from torch.distributed.tensor import Replicate, Shard
