@@ -133,7 +133,7 @@ def compare_bytes(kind: str) -> float:
     mesh = init_device_mesh("cpu", (DEVICES,), mesh_dim_names=("model",))
     rows: Mapping[str, Any] = {"*.[qkv].weight": ("model", None), "embed.weight": ("model", None)}
     tokens, labels = (torch.randint(0, VOCABULARY, (BATCH, LENGTH)) for _ in range(2))
-    shardings = {**rows, "*.w1.weight": ("model", None), "head.weight": ("model", None)}
+    shardings: dict[Any, Any] = {**rows, "*.w1.weight": ("model", None), "head.weight": ("model", None)}
     parallel = sdy.parallelize(Decoder(kind), mesh, tokens, shardings, loss=loss_of, example_targets=(labels,))
     (step,) = parallel.sdy_program.steps.values()
     moved = step.result.redistributions

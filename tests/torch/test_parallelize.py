@@ -316,6 +316,19 @@ def test_other_orders_of_axes_are_strided_shards(mesh: Any) -> None:
         )
 
 
+def test_fsdp_comes_on_top_of_tensor_parallelism(mesh: Any) -> None:
+    """A module that is parallel over one dimension of a mesh is sharded over the other one by PyTorch."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Shard
+
+    parallel = sdy.parallelize(Perceptron(), mesh["model"], torch.randn(8, 16), {"up.weight": ("model", None)})
+    fully_shard(parallel, mesh=mesh["data"])
+    assert [type(item).__name__ for item in parallel.up.weight.placements] == ["_StridedShard", "Shard"]
+    assert parallel.down.weight.placements == (Shard(0), Shard(1))
+    parallel(torch.randn(8, 16)).square().sum().backward()
+    assert parallel.up.weight.grad.placements == parallel.up.weight.placements
+
+
 def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
     """Layers that are numbered, and names that differ in dots only."""
 

@@ -95,5 +95,5 @@ def _restores(user: Any, product: Any, pair: Sequence[Operand | None]) -> bool:
 
 
 def _shape(node: Any) -> tuple[Any, ...]:
-    value = getattr(node, "meta", {}).get("val")
+    value: Any = getattr(node, "meta", {}).get("val")
     return tuple(map(as_number, value.shape)) if hasattr(value, "shape") else ()

@@ -28,7 +28,7 @@ Flags = tuple[bool, ...]
 Shapes = tuple[tuple[int, ...], ...]
 """The shapes of the inputs; empty where they are those of the example."""
 Key = tuple[Flags, Shapes, Any]
-"""What a program depends on: modes, shapes, and the dtype that autocast computes in, or None."""
+"""Modes, shapes, and the dtype that autocast computes in, or None, on which a program depends."""
 
 
 @define(eq=False, slots=False)
