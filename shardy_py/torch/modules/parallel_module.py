@@ -245,8 +245,9 @@ class ParallelMethods:
         own = self.state_dict()  # type: ignore[attr-defined]
         state: Any = copy.copy(state_dict)
         for name, tensor in state_dict.items():
-            if hasattr(tensor, "shape") and name in own and own[name].shape == tensor.shape:
-                state[name] = distributed(tensor, own[name].device_mesh, own[name].placements)
+            before = own.get(name)
+            if hasattr(before, "placements") and before.shape == getattr(tensor, "shape", None):
+                state[name] = distributed(tensor, before.device_mesh, before.placements)
         return super().load_state_dict(state, *args, **kwargs)  # type: ignore[misc]
 
     def _arguments(self, step: LocalStep, inputs: Any) -> list[Any]:
