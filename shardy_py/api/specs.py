@@ -8,7 +8,7 @@ from typing import Any
 
 from shardy_py.api.meshes import as_mesh
 from shardy_py.errors import Diagnostic, OptionError, ParseError
-from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_attribute, parse_tensor_sharding
 from shardy_py.sharding.tensor import CLOSED, OPEN, DimensionSharding, TensorSharding, symbol
@@ -167,12 +167,19 @@ def from_placements(placements: Sequence[Any], *, rank: int, mesh_name: str, mes
         raise OptionError(Diagnostic("invalid-placements", message, hint=_PLACEMENT_HINT))
     dims: list[list[AxisRef]] = [[] for _ in range(rank)]
     unreduced: list[AxisRef] = []
-    for axis, placement in zip(mesh.axes, placements, strict=False):
+    # Each dimension of the mesh cuts before all later ones, and a strided one behind some of them.
+    for axis, placement in reversed(list(zip(mesh.axes, placements, strict=False))):
         kind = type(placement).__name__
         if kind == "Shard" and -rank <= placement.dim < rank:
-            dims[placement.dim].append(AxisRef(axis.name))
+            dims[placement.dim].insert(0, AxisRef(axis.name))
+        elif kind == "_StridedShard" and -rank <= placement.dim < rank:
+            count = _count_before(dims[placement.dim], placement.split_factor, mesh)
+            if count is None:
+                message = f"{placement!r} along {axis.name!r} is behind no {placement.split_factor} parts"
+                raise OptionError(Diagnostic("invalid-placements", message, hint=_PLACEMENT_HINT))
+            dims[placement.dim].insert(count, AxisRef(axis.name))
         elif kind == "Partial" and placement.reduce_op == "sum":
-            unreduced.append(AxisRef(axis.name))
+            unreduced.insert(0, AxisRef(axis.name))
         elif kind != "Replicate":
             message = f"{placement!r} cannot be a placement of a tensor of rank {rank}"
             raise OptionError(Diagnostic("invalid-placements", message, hint=_PLACEMENT_HINT))
@@ -181,3 +188,9 @@ def from_placements(placements: Sequence[Any], *, rank: int, mesh_name: str, mes
         tuple(DimensionSharding(tuple(axes), is_closed=True) for axes in dims),
         unreduced_axes=tuple(unreduced),
     )
+
+
+def _count_before(axes: Sequence[AxisRef], parts: int, mesh: Mesh) -> int | None:
+    """Return how many axes at the front cut a dimension into some parts, or None where none do."""
+    sizes = [axes_size(axes[:count], mesh) for count in range(len(axes) + 1)]
+    return sizes.index(parts) if parts in sizes else None

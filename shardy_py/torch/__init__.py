@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardy_py.torch.constraints import with_sharding_constraint
+    from shardy_py.torch.local_functions import local_map
 
-__all__ = ["with_sharding_constraint"]
+__all__ = ["local_map", "with_sharding_constraint"]
+_MODULES = {"local_map": "local_functions", "with_sharding_constraint": "constraints"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from shardy_py.torch import constraints
+    from importlib import import_module
 
-    return getattr(constraints, name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

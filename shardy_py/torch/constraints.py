@@ -42,7 +42,7 @@ def with_sharding_constraint(x: Any, sharding: Any, mesh: Any = None) -> Any:
         return x.redistribute(placements=list(sharding)) if is_placements(sharding) else x
     if get_proxy_mode() is None and not isinstance(x, FakeTensor) and not torch.compiler.is_compiling():
         return x
-    return _operator()(x, _as_text(sharding, x.dim(), mesh if mesh is not None else _MESH.get()))
+    return _operator()(x, _as_text(sharding, x.dim(), mesh if mesh is not None else constraint_mesh()))
 
 
 @contextmanager
@@ -53,6 +53,11 @@ def constraints_on(mesh: Any) -> Iterator[None]:
         yield
     finally:
         _MESH.reset(token)
+
+
+def constraint_mesh() -> Any:
+    """Return the device mesh of the module that is being traced, or None."""
+    return _MESH.get()
 
 
 def _as_text(sharding: Any, rank: int, mesh: Any) -> str:

@@ -24,6 +24,7 @@ from torch.nn import functional
 
 import shardy_py as sdy
 from tests.torch.models import Decoder
+from tests.torch.routed_experts import RoutedExperts
 
 STEPS = 3
 
@@ -115,6 +116,7 @@ CASES = {
     "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}),
     "grid": Case(Perceptron, _GRID, (8, 16), _BOTH),
     "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True),
+    "routed": Case(lambda: RoutedExperts("data"), _GRID, (16, 8), {"x": ("data",)}),
     "planned": Case(
         Perceptron, _GRID, (8, 16), {"up.bias": ("model",)}, options={"plan": "auto", "budget_memory": 15_000}
     ),

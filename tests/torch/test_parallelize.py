@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -175,6 +176,44 @@ def test_what_cannot_be_parallel_is_refused(mesh: Any) -> None:
         sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), plan="auto", budget_memory=1000)
 
 
+def test_products_of_matrices_keep_batch_and_heads_apart(mesh: Any) -> None:
+    """Attention that is written with ``@`` is sharded over heads, forward and backward, and not gathered."""
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v, self.o = (nn.Linear(64, 64, bias=False) for _ in range(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = (layer(x).view(4, 3, 4, 16).transpose(1, 2) for layer in (self.q, self.k, self.v))
+            weights = (q @ k.transpose(-2, -1) / 4).softmax(-1)
+            return self.o((weights @ v).transpose(1, 2).reshape(4, 3, 64))
+
+    shardings = {"x": ("data",), "[qkv].weight": ("model", None)}
+    parallel = sdy.parallelize(Attention(), mesh, torch.randn(4, 3, 64), shardings)
+    (step,) = parallel.sdy_program.steps.values()
+    program = step.result.program
+    products = [op.results[0] for op in program.walk() if op.name == "aten.matmul.default"]
+    assert {str(program.shardings[value.id]) for value in products} == {'<@mesh, [{"data"}, {"model"}, {}, {}]>'}
+    assert len(products) == 6
+    assert not any(op.name == "aten.bmm.default" for op in program.walk())
+
+
+def test_graphs_give_gradients_of_the_shapes_of_shards_without_elements(mesh: Any) -> None:
+    """A compiler runs them on such tensors: the bias of a convolution has the size of its shard in attributes, too."""
+    from torch._subclasses import FakeTensorMode
+
+    model, shardings = nn.Sequential(nn.Conv2d(3, 16, 3), nn.ReLU()), {0: ("data",), "0.weight": ("model",)}
+    parallel = sdy.parallelize(model, mesh, torch.randn(4, 3, 8, 8), shardings)
+    (step,) = parallel.sdy_program.steps.values()
+    shapes = [item.to_local().shape for item in parallel.parameters()]
+    with FakeTensorMode():
+        output, *saved = step.graphs.forward(*map(torch.empty, [(2, 3, 8, 8), *shapes]))
+        gradients = step.graphs.backward(*saved, torch.empty_like(output))
+    assert shapes[1] == (8,)
+    assert [item.shape for item in gradients] == shapes
+
+
 def test_constraints_hold_inside_of_models(mesh: Any) -> None:
     """A model that asks for a sharding of what it computes gets the weights that go with it; run as it is, nothing."""
     from torch.distributed.tensor import Replicate, Shard
@@ -214,6 +253,80 @@ def test_compiled_modules_change_modes_and_shapes(mesh: Any) -> None:
         for batch in (8, 4):
             torch.testing.assert_close(run(x[:batch]), model(x[:batch]))
     assert len(parallel.sdy_program.steps) == 3
+
+
+def test_parts_of_a_module_may_be_in_another_mode(mesh: Any) -> None:
+    """A normalization that is evaluated while the others train keeps its statistics."""
+    model, x = Images(), torch.randn(8, 3, 6, 6)
+    model.drop.p = 0.0
+    model.norm.eval()
+    parallel = sdy.parallelize(model, mesh, x)
+    torch.testing.assert_close(parallel(x), model(x))
+    assert int(parallel.norm.num_batches_tracked.to_local()) == 0
+
+
+def test_copies_run_the_program(mesh: Any) -> None:
+    """As averages of parameters over steps need it."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
+    other = copy.deepcopy(parallel)
+    with torch.no_grad():
+        other.down.weight.zero_(), other.down.bias.zero_()
+    x = torch.randn(8, 16)
+    assert torch.equal(other(x), x)
+    assert not torch.equal(parallel(x), x)
+
+
+def test_gradients_have_no_derivatives(mesh: Any) -> None:
+    """A penalty of gradients outside of the module is an error, and not left out."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
+    (gradient,) = torch.autograd.grad(parallel(torch.randn(8, 16)).sum(), parallel.up.weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="compute a penalty of gradients in its loss"):
+        gradient.to_local().sum().backward()
+
+
+def test_autocast_computes_in_its_dtype(mesh: Any) -> None:
+    """Forward and backward, by a program of its own; what is not cast by a module is not cast by its program."""
+    model, x = Perceptron(), torch.randn(8, 16)
+    parallel = sdy.parallelize(model, mesh, x)
+    with torch.autocast("cpu", torch.bfloat16):
+        pair = model(x), parallel(x)
+    for output in pair:
+        output.square().sum().backward()
+    # A bias is added to what was rounded already.
+    torch.testing.assert_close(pair[1], pair[0], rtol=0.02, atol=0.02)
+    torch.testing.assert_close(parallel.up.weight.grad.to_local(), model.up.weight.grad, rtol=0.05, atol=0.05)
+    torch.testing.assert_close(parallel(x), model(x))
+    codes = [step.graphs.forward.code for step in parallel.sdy_program.steps.values()]
+    assert ["bfloat16" in code for code in codes] == [False, True]
+
+
+def test_other_orders_of_axes_are_strided_shards(mesh: Any) -> None:
+    """Placements of FSDP2 on top of tensor parallelism go in, and a sharding along two axes in this order comes out."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.placement_types import _StridedShard
+
+    strided = (_StridedShard(0, split_factor=2), Shard(0))
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"up.weight": strided})
+    assert parallel.up.weight.placements == strided
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"up.weight": (("model", "data"),)})
+    assert parallel.up.weight.placements == strided
+    with pytest.raises(sdy.OptionError, match="is behind no 3 parts"):
+        sdy.parallelize(
+            Perceptron(), mesh, torch.randn(8, 16), {"up.weight": (_StridedShard(0, split_factor=3), Replicate())}
+        )
+
+
+def test_fsdp_comes_on_top_of_tensor_parallelism(mesh: Any) -> None:
+    """A module that is parallel over one dimension of a mesh is sharded over the other one by PyTorch."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Shard
+
+    parallel = sdy.parallelize(Perceptron(), mesh["model"], torch.randn(8, 16), {"up.weight": ("model", None)})
+    fully_shard(parallel, mesh=mesh["data"])
+    assert [type(item).__name__ for item in parallel.up.weight.placements] == ["_StridedShard", "Shard"]
+    assert parallel.down.weight.placements == (Shard(0), Shard(1))
+    parallel(torch.randn(8, 16)).square().sum().backward()
+    assert parallel.up.weight.grad.placements == parallel.up.weight.placements
 
 
 def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:

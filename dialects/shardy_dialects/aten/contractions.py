@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from shardy_dialects.aten.arguments import (
     REPLICATED,
@@ -217,10 +218,15 @@ def _localize_convolution(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the convolution of the shards; where groups are sharded, each device has some of them."""
     shard.check_kinds()
     groups, weight = attribute(op, "groups", 1), operand_number(op, "weight")
-    if groups == 1 or weight is None:
-        return shard.copy()
-    # What does not divide is padded, and so are groups.
-    return shard.copy(groups=-(-groups // shard.parts(shard.operand_shardings[weight], 0)))
+    local: dict[str, Any] = {}
+    if groups != 1 and weight is not None:
+        # What does not divide is padded, and so are groups.
+        local["groups"] = -(-groups // shard.parts(shard.operand_shardings[weight], 0))
+    bias = shard.result_shape(len(op.results) - 1)
+    if attribute(op, "output_mask", (False,))[-1] and tuple(attribute(op, "bias_sizes", bias)) != bias:
+        # Tensors without elements have this size, and others that of the gradient.
+        local["bias_sizes"] = bias
+    return shard.copy(**local)
 
 
 def register(aten: Dialect) -> None:

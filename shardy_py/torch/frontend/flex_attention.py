@@ -37,26 +37,8 @@ def made_of_operators(node: Any) -> tuple[Any, Sequence[Any]]:
     examples = [torch.empty(tuple(map(int, item.shape)), dtype=item.dtype, device=item.device) for item in like]
     traced = make_fx(attend, tracing_mode="fake")(*examples)
     _make_scalars(traced)
-    _join_products(traced.graph)
     traced.graph.eliminate_dead_code()
     return traced, inputs
-
-
-def _join_products(graph: Any) -> None:
-    """Let products of matrices have batch and heads as dimensions of their own, which a batched product merges."""
-    import torch
-
-    for node in list(graph.nodes):
-        if str(node.target) != "aten._unsafe_view.default" or str(node.args[0].target) != "aten.bmm.default":
-            continue
-        views = node.args[0].args
-        if any(str(view.target) != "aten.view.default" for view in views):
-            continue
-        with graph.inserting_before(node):
-            product = graph.call_function(torch.ops.aten.matmul.default, tuple(view.args[0] for view in views))
-        product.meta = dict(node.meta)
-        node.replace_all_uses_with(product)
-        graph.erase_node(node)
 
 
 def _graph_of(module: Any, item: Any) -> Any:

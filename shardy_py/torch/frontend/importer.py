@@ -19,6 +19,7 @@ from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.parse import parse_tensor_sharding
 from shardy_py.torch.constraints import OPERATOR
 from shardy_py.torch.frontend import flex_attention, foreach
+from shardy_py.torch.frontend.batched_products import Operand, batched_products
 from shardy_py.torch.frontend.calls import Call, flat, schema_arguments
 from shardy_py.torch.frontend.drawing import drawn_in_order
 from shardy_py.torch.frontend.functional import (
@@ -30,6 +31,7 @@ from shardy_py.torch.frontend.functional import (
 )
 from shardy_py.torch.frontend.inferred_sizes import SIZED, inferred_dims, shape_indices
 from shardy_py.torch.frontend.load import import_torch
+from shardy_py.torch.frontend.local_regions import LocalRun, import_run, in_runs, local_nodes
 from shardy_py.torch.frontend.origin import Output, TorchOrigin
 from shardy_py.torch.frontend.places import location_of, module_of
 from shardy_py.torch.frontend.regions import REGION_OPS, inlined_call
@@ -71,6 +73,7 @@ class Importer:
         self.signature: Signature = read_signature(program)
         self.builder = Builder()
         self.values: dict[Any, Any] = {}
+        self._stacked: dict[Any, Any] = {}
         self._frontend = frontend
         self._node_names: dict[int, str] = {}
         self._module_paths: dict[int, str] = {}
@@ -118,18 +121,54 @@ class Importer:
 
     def run_graph(self, module: Any) -> Any:
         """Add the ops of the graph of a module whose placeholders have values, and return its output."""
-        for node in module.graph.nodes:
-            if node.op == "output":
+        nodes = list(module.graph.nodes)
+        local = local_nodes(nodes)
+        products = batched_products(nodes, local)
+        for node in in_runs(nodes, local):
+            if isinstance(node, LocalRun):
+                import_run(self, node, self._stacked)
+            elif node.op == "output":
                 return self.resolve(node.args[0])
-            if node.op == "get_attr" and node not in self.values:
-                self.values[node] = attrgetter(node.target)(module)
-            elif node.op == "call_function":
-                with self.builder.at(location_of(node)):
-                    self._enter(node)
-                    self.values[node] = self._call(node)
-            elif node.op not in ("placeholder", "get_attr"):
-                raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
+            elif node in products.operands:
+                self._multiply(node, products.operands[node])
+            elif node not in products.skipped:
+                self.import_node(node, module)
         raise UnsupportedError(Diagnostic("no-output", "a graph has no output node"))
+
+    def import_node(self, node: Any, module: Any = None) -> None:
+        """Add the ops of a node of a graph.
+
+        Raises:
+            UnsupportedError: it has no form as an op.
+        """
+        if node.op == "get_attr" and node not in self.values:
+            self.values[node] = attrgetter(node.target)(module)
+        elif node.op == "call_function":
+            with self.builder.at(location_of(node)):
+                self._enter(node)
+                self.values[node] = self._call(node)
+        elif node.op not in ("placeholder", "get_attr"):
+            raise _refuse(node, f"the node {node.name} is a {node.op}", "export the module: torch.export.export")
+
+    def _multiply(self, node: Any, operands: Sequence[Operand]) -> None:
+        """Add the product of a node with all of its batch dimensions."""
+        place = location_of(node)
+        with self.builder.at(place):
+            self._enter(node)
+            values = []
+            for item in operands:
+                value = self.values[item.node]
+                if item.is_turned:
+                    *batch, rows, columns = value.type.shape
+                    turned = TensorType((*batch, columns, rows), value.type.element_type)
+                    dims = {"dim0": len(batch), "dim1": len(batch) + 1}
+                    (value,) = self.emit(Call("aten.transpose.int", {"self": value, **dims}, (turned,), False, place))
+                values.append(value)
+            arguments = dict(zip(("self", "other"), values, strict=True))
+            self.values[node] = self.emit(
+                Call("aten.matmul.default", arguments, self.result_types(node), False, place)
+            )[0]
+            self.name_results(node, [self.values[node]])
 
     def run_subgraph(self, module: Any, inputs: Sequence[Any]) -> Any:
         """Add the ops of a nested graph with these inputs, and return its output."""

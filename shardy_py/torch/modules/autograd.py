@@ -20,9 +20,10 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
         differentiable: The numbers of the outputs that have a gradient.
         places: The numbers of the arguments that the gradients belong to which the backward pass returns.
     """
-    forward_pass, backward_pass, output_count = graphs.forward, graphs.backward, graphs.output_count
+    # Not as modules, which tools that follow modules would look for in the model.
+    forward_pass, backward_pass, output_count = graphs.forward.forward, graphs.backward.forward, graphs.output_count
     without = [number for number in range(output_count) if number not in differentiable]
-    argument_count = sum(node.op == "placeholder" for node in forward_pass.graph.nodes)
+    argument_count = sum(node.op == "placeholder" for node in graphs.forward.graph.nodes)
 
     class Step(torch.autograd.Function):
         """The forward and the backward pass of a module on shards."""
@@ -38,9 +39,19 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             computed = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in differentiable])
+            if not torch.compiler.is_compiling() and torch.is_grad_enabled():
+                computed = _without_derivative(computed)
             argument_gradients: list[Any] = [None] * argument_count
             for place, gradient in zip(places, computed, strict=True):
                 argument_gradients[place] = gradient
             return tuple(argument_gradients)
 
     return Step
+
+
+def _without_derivative(gradients: Sequence[Any]) -> Sequence[Any]:
+    """Return gradients that were asked for with a graph; what computes a derivative of them gets an error."""
+    message = "the gradients of a parallel module have no derivatives: compute a penalty of gradients in its loss"
+    raised = torch._C._functions.DelayedError(message.encode(), len(gradients))
+    results = raised(*[gradient.detach().requires_grad_() for gradient in gradients])
+    return results if isinstance(results, tuple) else (results,)

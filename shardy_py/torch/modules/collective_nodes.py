@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
 
@@ -61,6 +62,7 @@ def _collective_permute(builder: GraphBuilder, op: Op, node: Any) -> Finish:
     import torch
 
     pairs, groups, shape = op.attributes["groups"], builder.groups, list(static_shape(op.operands[0].type) or ())
+    shape += [2] if is_complex(op) else []
     everyone = [range(len(groups.ranks))]
     by_rank = sorted(groups.ranks)
     source = next((first for first, second in pairs if second == groups.device), None)
@@ -92,6 +94,36 @@ COLLECTIVES: Mapping[str, Callable[[GraphBuilder, Op, Any], Finish]] = {
     "collective_permute": _collective_permute,
 }
 """Kind of collective to the function that starts it in a graph and returns what waits for it."""
+
+
+def is_complex(op: Op) -> bool:
+    """Return whether a collective moves complex numbers, which backends take as pairs of real ones."""
+    return str(getattr(op.operands[0].type, "element_type", "")).startswith("complex")
+
+
+def start_collective(builder: GraphBuilder, op: Op, kind: str, node: Any) -> Finish:
+    """Start a collective and return what waits for it.
+
+    Args:
+        builder: The builder of the graph.
+        op: The collective.
+        kind: Its kind.
+        node: Its operand.
+
+    Raises:
+        UnsupportedError: it multiplies complex numbers.
+    """
+    import torch
+
+    if not is_complex(op):
+        return COLLECTIVES[kind](builder, op, node)
+    if op.attributes.get("combiner", "add") != "add":
+        hint = "multiply what is replicated, or the real and imaginary parts"
+        raise UnsupportedError(Diagnostic("complex-product", "complex numbers have no such reduction", hint=hint))
+    aten = torch.ops.aten
+    pairs = builder.call(aten.view_as_real.default, builder.call(aten.resolve_conj.default, node))
+    finish = COLLECTIVES[kind](builder, op, pairs)
+    return lambda: builder.call(aten.view_as_complex.default, _contiguous(builder, finish()))
 
 
 def _functional(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Shardings that DTensor can say: whole axes of the mesh, in its order, in parts as DTensor cuts them."""
+"""Shardings that DTensor can say: whole axes of the mesh, in parts as DTensor cuts them."""
 
 from __future__ import annotations
 
@@ -61,16 +61,14 @@ def tie_pairs(program: Program, pairs: Sequence[tuple[int, int]]) -> None:
 
 
 def _expressible_part(value: Value, sharding: TensorSharding, mesh: Mesh) -> TensorSharding:
-    order = [axis.name for axis in mesh.axes]
     dims = []
     for dim, size in zip(sharding.dim_shardings, static_shape(value.type) or (), strict=True):
         axes: list[AxisRef] = []
         for axis in dim.axes:
             is_whole = axis.size(mesh) == mesh.axis_size(axis.name)
-            is_next = not axes or order.index(axis.name) > order.index(axes[-1].name)
             # DTensor cuts along one axis after the other: uneven parts of uneven parts are others than ours.
             is_even = not axes or size % _count([*axes, axis], mesh) == 0
-            if not (is_whole and is_next and is_even):
+            if not (is_whole and is_even):
                 break
             axes.append(axis)
         dims.append(evolve(dim, axes=tuple(axes)))

@@ -13,7 +13,7 @@ from typing import Any
 from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
-from shardy_py.torch.modules.collective_nodes import COLLECTIVES
+from shardy_py.torch.modules.collective_nodes import COLLECTIVES, start_collective
 from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
 from shardy_py.torch.parallel.runner import dtype_of
@@ -105,7 +105,7 @@ class GraphBuilder:
     def _add(self, op: Op) -> None:
         space, _, kind = op.name.partition(".")
         if kind in COLLECTIVES and space == "spmd":
-            self._waited[op.results[0].id] = COLLECTIVES[kind](self, op, self._tensor(op.operands[0]))
+            self._waited[op.results[0].id] = start_collective(self, op, kind, self._tensor(op.operands[0]))
         elif space == "spmd":
             self._nodes[op.results[0].id] = _FORMS[kind](self, op, [self._value(value) for value in op.operands])
         else:

@@ -165,7 +165,10 @@ def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int) -> Any:
             output = output if loss is None else self.loss(output, *args[count:])
             return pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, output)
 
-    return Wrapper().train(model.training)
+    wrapper = Wrapper()
+    # Modules inside may be in another mode.
+    wrapper.training = model.training
+    return wrapper
 
 
 class _Reader:

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.torch.parallel.distribute import distributed
 from shardy_py.values import frozen
 
 
@@ -34,9 +35,7 @@ class ModulePort:
         from torch.distributed.tensor import DTensor
 
         if isinstance(tensor, DTensor):
-            if tensor.placements != self.placements:
-                tensor = tensor.redistribute(self.device_mesh, self.placements)
-            local = tensor.to_local()
+            local = distributed(tensor, self.device_mesh, self.placements).to_local()
         elif tensor.requires_grad and self.starts:
             local = self._replicated(tensor).redistribute(self.device_mesh, self.placements).to_local()
         else:

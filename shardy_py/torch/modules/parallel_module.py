@@ -19,6 +19,7 @@ from shardy_py.torch.modules.joint import trace_joint
 from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
+from shardy_py.torch.parallel.distribute import distributed
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.values import define
 
@@ -26,6 +27,8 @@ Flags = tuple[bool, ...]
 """Modes of the modules of a module, in training or not, in the order of ``modules()``."""
 Shapes = tuple[tuple[int, ...], ...]
 """The shapes of the inputs; empty where they are those of the example."""
+Key = tuple[Flags, Shapes, Any]
+"""Modes, shapes, and the dtype that autocast computes in, or None, on which a program depends."""
 
 
 @define(eq=False, slots=False)
@@ -63,11 +66,15 @@ class ParallelProgram:
     request: PlanRequest | None
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
-    steps: dict[tuple[Flags, Shapes], LocalStep] = field(factory=dict, init=False)
+    steps: dict[Key, LocalStep] = field(factory=dict, init=False)
     groups: ProcessGroups = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.groups = ProcessGroups(self.device_mesh)
+
+    def __deepcopy__(self, memo: Any) -> ParallelProgram:
+        """Return the program itself: it has no parameters, and copies of a module run the same."""
+        return self
 
     def step(self, flags: Flags, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
         """Return what runs while modules are in training or not, as flags say.
@@ -77,12 +84,19 @@ class ParallelProgram:
             args: The inputs.
             kwargs: Those that are given by name.
         """
-        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else ()
+        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else (), self.autocast_dtype()
         step = self.steps.get(key)
         if step is None:
             self.add_step(key)
             step = self.steps[key]
         return step
+
+    def autocast_dtype(self) -> Any:
+        """Return the dtype that autocast computes in, where it is on, or None."""
+        import torch
+
+        kind = self.device_mesh.device_type
+        return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
     def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
         from torch.utils import _pytree as pytree
@@ -90,11 +104,11 @@ class ParallelProgram:
         # A compiler that lets sizes vary makes numbers of them here.
         return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
 
-    def add_step(self, key: tuple[Flags, Shapes]) -> None:
+    def add_step(self, key: Key) -> None:
         """Make what runs for some modes and shapes, also while a call of the module is compiled.
 
         Args:
-            key: The modes and shapes.
+            key: What the program depends on.
         """
         import torch
 
@@ -105,11 +119,15 @@ class ParallelProgram:
             # The compiler knows the programs that there were, and begins again.
             raise torch._dynamo.exc.UnspecializeRestartAnalysis
 
-    def _make(self, flags: Flags, shapes: Shapes) -> LocalStep:
+    def _make(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep:
+        import torch
+
         for module, flag in zip(self.model.modules(), flags, strict=True):
             module.training = flag
         args, kwargs = self._inputs(shapes)
-        with constraints_on(self.device_mesh):
+        kind = self.device_mesh.device_type
+        autocast = torch.autocast(kind, dtype=cast, enabled=cast is not None, cache_enabled=False)
+        with constraints_on(self.device_mesh), autocast:
             trace = trace_joint(
                 self.model,
                 args,
@@ -194,8 +212,17 @@ class ParallelMethods:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         _check_inputs(step, leaves, spec)
         tensors = self._arguments(step, iter(_tensors(leaves)))
-        run = step.function.apply if step.function is not None and torch.is_grad_enabled() else step.graphs.inference
-        results = iter(run(*tensors))
+        run = (
+            step.function.apply
+            if step.function is not None and torch.is_grad_enabled()
+            else step.graphs.inference.forward
+        )
+        if program.autocast_dtype() is None:
+            results = iter(run(*tensors))
+        else:
+            # The casts are in the graph.
+            with torch.autocast(program.device_mesh.device_type, enabled=False):
+                results = iter(run(*tensors))
         outputs: list[Any] = []
         for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
             if item.kind == "buffer" and port is not None:
@@ -206,6 +233,22 @@ class ParallelMethods:
                 shard = next(results)
                 outputs.append(port.whole(shard) if program.whole_outputs else port.distributed(shard))
         return pytree.tree_unflatten(outputs, step.trace.out_spec)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Read a state; whole tensors, as those of the module, are sharded, and those of the first process count.
+
+        Args:
+            state_dict: Tensors by name.
+            args: Further arguments of ``Module.load_state_dict``.
+            kwargs: Those by name.
+        """
+        own = self.state_dict()  # type: ignore[attr-defined]
+        state: Any = copy.copy(state_dict)
+        for name, tensor in state_dict.items():
+            before = own.get(name)
+            if hasattr(before, "placements") and before.shape == getattr(tensor, "shape", None):
+                state[name] = distributed(tensor, before.device_mesh, before.placements)
+        return super().load_state_dict(state, *args, **kwargs)  # type: ignore[misc]
 
     def _arguments(self, step: LocalStep, inputs: Any) -> list[Any]:
         """Return the shards of all arguments."""

@@ -9,6 +9,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.torch.modules.automatic_plans import plan_request
 from shardy_py.torch.modules.joint import without_elements
 from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
+from shardy_py.torch.parallel.distribute import distributed
 
 
 def parallelize(
@@ -58,7 +59,6 @@ def parallelize(
     """
     import torch
     from torch._subclasses import FakeTensorMode
-    from torch.distributed.tensor import distribute_tensor
 
     if not isinstance(model, torch.nn.Module):
         hint = "give a torch.nn.Module; for a traced graph use propagate"
@@ -91,12 +91,12 @@ def parallelize(
         name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
     }
 
-    def distributed(name: str, tensor: Any) -> Any:
+    def shard(name: str, tensor: Any) -> Any:
         placements = ports[name].placements if name in ports else None
         # A part of a tensor would keep all of it, and the whole one would be that of the model.
-        return distribute_tensor(tensor.detach(), device_mesh, placements).clone()
+        return distributed(tensor.detach(), device_mesh, placements).clone()
 
-    parallel = with_tensors(model, distributed)
+    parallel = with_tensors(model, shard)
     cls: Any = type(model)
     parallel.__class__ = parallel_class(cls)
     parallel.__dict__["sdy_program"] = program

@@ -310,6 +310,10 @@ def collective(devices: Devices, kind: str, values: Sequence[Any], attributes: M
     import torch
 
     groups = attributes["groups"]
+    if values[0].is_complex() and attributes.get("combiner", "add") == "add":
+        # Backends take complex numbers as pairs of real ones.
+        pairs = [torch.view_as_real(value.resolve_conj()) for value in values]
+        return [torch.view_as_complex(each.contiguous()) for each in collective(devices, kind, pairs, attributes)]
     if kind == "all_gather":
         return [torch.cat(tensors, attributes["dim"]) for tensors in devices.gather(values, groups)]
     if kind == "all_reduce":

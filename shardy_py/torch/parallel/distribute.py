@@ -25,8 +25,6 @@ def distribute(
     Raises:
         OptionError: the device mesh has other dimensions, or the module lacks a name.
     """
-    from torch.distributed.tensor import distribute_tensor
-
     check_device_mesh(device_mesh, mesh)
     state = {
         **dict(module.named_parameters(remove_duplicate=False)),
@@ -37,13 +35,41 @@ def distribute(
         message = f"the module has no parameter or buffer {missing[0]!r}"
         raise OptionError(Diagnostic("unknown-parameter", message, hint="give the module that was exported"))
     dtensors: dict[tuple[int, tuple[Placement, ...]], Any] = {}
-    distributed = {}
+    by_name = {}
     for name, tensor_placements in placements.items():
         key = identity(state[name]), tuple(tensor_placements)
         if key not in dtensors:
-            dtensors[key] = distribute_tensor(state[name].detach(), device_mesh, to_torch_placements(tensor_placements))
-        distributed[name] = dtensors[key]
-    return distributed
+            dtensors[key] = distributed(state[name].detach(), device_mesh, to_torch_placements(tensor_placements))
+        by_name[name] = dtensors[key]
+    return by_name
+
+
+def distributed(tensor: Any, device_mesh: Any, placements: Sequence[Any] | None) -> Any:
+    """Return a tensor as a DTensor with some placements; of a tensor that is none, that of the first process counts.
+
+    Args:
+        tensor: A tensor, or a DTensor.
+        device_mesh: The devices.
+        placements: The placements; None is replicated.
+    """
+    from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
+
+    everywhere = [Replicate()] * device_mesh.ndim
+    if isinstance(tensor, DTensor):
+        if placements is None or tuple(placements) == tensor.placements:
+            return tensor
+        if is_strided(placements) or is_strided(tensor.placements):
+            # PyTorch has no way from parts to strided parts.
+            tensor = tensor.redistribute(device_mesh, everywhere)
+        return tensor.redistribute(device_mesh, placements)
+    if placements is None or not is_strided(placements):
+        return distribute_tensor(tensor, device_mesh, placements)
+    return distribute_tensor(tensor, device_mesh, everywhere).redistribute(device_mesh, placements)
+
+
+def is_strided(placements: Sequence[Any]) -> bool:
+    """Return whether some dimension is sharded along axes in another order than the mesh's."""
+    return any(type(item).__name__ == "_StridedShard" for item in placements)
 
 
 def check_device_mesh(device_mesh: Any, mesh: Mesh) -> None:

@@ -227,7 +227,7 @@ def _placements_of_parameters(program: Program, mesh: Mesh, layers: Layers) -> d
             continue
         sharding = program.shardings.get(value.id)
         try:
-            placements |= dict.fromkeys(item.names, placements_of(sharding, mesh, name=item.name))
+            placements |= dict.fromkeys(item.names, placements_of(sharding, mesh, name=item.name, in_order=True))
         except UnsupportedError:
             if value.id in weights:
                 raise
