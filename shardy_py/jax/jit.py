@@ -11,9 +11,10 @@ from attrs import evolve, field
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context
+from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context, is_disabled
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
+from shardy_py.jax.callable.repeated_calls import RepeatedCalls
 from shardy_py.jax.callable.traced_calls import traced_call
 from shardy_py.jax.calls import (
     CallArguments,
@@ -181,6 +182,7 @@ class JitFunction:
         self._settings = settings
         self._calls: dict[Hashable, LoweredCall] = {}
         self._traced_calls: dict[int, FunctionCall] = {}
+        self._repeated = RepeatedCalls()
         self._latest: LoweredCall | None = None
         update_wrapper(self, function, updated=())
 
@@ -203,15 +205,21 @@ class JitFunction:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
         call = self._call(arguments, keywords)
-        mesh = free_mesh()
-        key = self._key(call, mesh)
+        repeated = self._repeated.find(call)
+        if repeated is not None:
+            self._latest = repeated.lowered
+            return repeated.run(call.leaves)
+        if is_disabled():
+            return self._function(*arguments, **keywords)
+        key = self._key(call)
         lowered = self._calls.get(key)
         if lowered is None:
-            with in_context(mesh, has_x64=has_x64()):
+            with in_context(free_mesh(), has_x64=has_x64()):
                 lowered = self._lower(call, key)
         self._latest = lowered
         if call.is_traced:
             return self._traced(call, lowered)
+        self._repeated.add(call, lowered)
         positional, named = call.dynamic
         return lowered.compile()(*positional, **named)
 
@@ -222,7 +230,7 @@ class JitFunction:
             ShardyError: it cannot be lowered or propagated.
         """
         call = self._call(arguments, keywords)
-        key = self._key(call, free_mesh())
+        key = self._key(call)
         self._latest = self._calls.get(key) or self._lower(call, key)
         return self._latest
 
@@ -254,6 +262,7 @@ class JitFunction:
         """Forget all compiled programs."""
         self._calls.clear()
         self._traced_calls.clear()
+        self._repeated.clear()
 
     def __repr__(self) -> str:
         return f"<sdy.jit of {getattr(self._function, '__name__', type(self._function).__name__)}>"
@@ -261,9 +270,9 @@ class JitFunction:
     def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> CallArguments:
         return CallArguments(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
 
-    def _key(self, call: CallArguments, mesh: Any) -> Hashable:
-        """Return what the program of a call depends on; the mesh is that of the axes that are free around it."""
-        return call.key(with_shardings=self._settings.in_shardings is None), mesh
+    def _key(self, call: CallArguments) -> Hashable:
+        """Return what the program of a call depends on."""
+        return call.key(with_shardings=self._settings.in_shardings is None)
 
     def _lower(self, call: CallArguments, key: Hashable) -> LoweredCall:
         """Return the function for the shapes of a call, and keep it for calls with the same key."""
