@@ -134,9 +134,7 @@ class CallArguments:
         """The leaves of the arrays, and their tree."""
         import jax
 
-        # Most calls come again, and cost little more than this.
-        is_plain = not self.static_numbers and not self.static_names
-        return jax.tree.flatten((self.arguments, self.keywords) if is_plain else self.dynamic)
+        return jax.tree.flatten(self.dynamic)
 
 
 def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardings: bool, **options: Any) -> Any:

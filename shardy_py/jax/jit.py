@@ -182,6 +182,7 @@ class JitFunction:
         self._settings = settings
         self._calls: dict[Hashable, LoweredCall] = {}
         self._traced_calls: dict[int, FunctionCall] = {}
+        self._has_static = bool(settings.static_numbers or settings.static_names)
         self._repeated = RepeatedCalls()
         self._latest: LoweredCall | None = None
         update_wrapper(self, function, updated=())
@@ -204,13 +205,25 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
-        call = self._call(arguments, keywords)
-        repeated = self._repeated.find(call)
+        import jax
+
+        call = None
+        if self._has_static:
+            call = self._call(arguments, keywords)
+            leaves, tree, static = call.leaves, call.in_tree, call.static
+        else:
+            # Most calls come again, and cost little more than this.
+            (leaves, tree), static = jax.tree.flatten((arguments, keywords)), ()
+        repeated = self._repeated.find(leaves, tree, static)
         if repeated is not None:
             self._latest = repeated.lowered
-            return repeated.run(call.leaves)
+            return repeated.run(leaves)
+        return self._first_call(call or self._call(arguments, keywords))
+
+    def _first_call(self, call: CallArguments) -> Any:
+        """Run the function for a call that did not come before, or that has to be prepared each time."""
         if is_disabled():
-            return self._function(*arguments, **keywords)
+            return self._function(*call.arguments, **call.keywords)
         key = self._key(call)
         lowered = self._calls.get(key)
         if lowered is None:

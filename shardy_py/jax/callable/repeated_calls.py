@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
-from shardy_py.jax.callable.compilation import CompiledBody
 from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.callable.device_program import DeviceProgram
 from shardy_py.jax.result_types import as_type, is_in_module
@@ -26,14 +25,14 @@ class RepeatedCall:
 
     Args:
         lowered: The function for the shapes of the call.
-        compiled: The compiled program.
+        execute: Runs the compiled program.
         used: The numbers of the arrays that it takes; None for all.
         out_tree: The tree of the results.
         typed: The numbers and types of the results whose types its module does not say.
     """
 
     lowered: LoweredCall
-    compiled: CompiledBody
+    execute: Callable[..., list[Any]]
     used: tuple[int, ...] | None
     out_tree: Any
     typed: tuple[tuple[int, Any], ...]
@@ -41,7 +40,7 @@ class RepeatedCall:
     def run(self, leaves: Sequence[Any]) -> Any:
         """Return the results of the function for the arrays in its arguments."""
         arrays = leaves if self.used is None else [leaves[number] for number in self.used]
-        results = self.compiled(*arrays)
+        results = self.execute(*arrays)
         for number, type_ in self.typed:
             results[number] = as_type(results[number], type_)
         return self.out_tree.unflatten(results)
@@ -58,13 +57,27 @@ class RepeatedCalls:
     _calls: dict[Hashable, RepeatedCall] = field(factory=dict, init=False)
     _context: Hashable = field(default=None, init=False)
     _array_class: type | None = field(default=None, init=False)
+    _latest_key: Hashable = field(default=None, init=False)
+    _latest: RepeatedCall | None = field(default=None, init=False)
 
-    def find(self, call: CallArguments) -> RepeatedCall | None:
-        """Return the program of a call like one before; None if it has to be prepared."""
-        if self._array_class is None or trace_context() != self._context:
+    def find(self, leaves: Sequence[Any], tree: Any, static: Hashable) -> RepeatedCall | None:
+        """Return the program of a call like one before; None if it has to be prepared.
+
+        Args:
+            leaves: The arrays among its arguments.
+            tree: Their tree.
+            static: The arguments that are values of Python to the function.
+        """
+        if self._latest is None or trace_context() != self._context:
             return None
-        key = self._key(call)
-        return None if key is None else self._calls.get(key)
+        key = self._key(leaves, tree, static)
+        # To compare a key with one of the same objects is cheaper than to hash it.
+        if key == self._latest_key:
+            return self._latest
+        found = None if key is None else self._calls.get(key)
+        if found is not None:
+            self._latest_key, self._latest = key, found
+        return found
 
     def add(self, call: CallArguments, lowered: LoweredCall) -> None:
         """Keep the program of a call, unless arrays have to be moved or changed for it."""
@@ -72,40 +85,45 @@ class RepeatedCalls:
 
         program, leaves = lowered.compile(), call.leaves
         signature = program.signature
-        if not isinstance(program, DeviceProgram) or signature is None or call.is_traced:
+        if not isinstance(program, DeviceProgram) or signature is None or call.in_tree != signature.in_tree:
             return
         arrays = [leaves[number] for number in signature.used]
-        compiled = program.compiled_for(arrays) if call.in_tree == signature.in_tree else None
+        compiled = program.compiled_for(arrays)
         array_class = next((type(leaf) for leaf in leaves if isinstance(leaf, jax.Array)), None)
         if compiled is None or array_class is None:
             return
         context = trace_context()
         if context != self._context:
-            self._calls.clear()
+            self.clear()
         self._array_class, self._context = array_class, context
-        key = self._key(call)
+        key = self._key(leaves, call.in_tree, call.static)
         if key is not None:
             types = enumerate(signature.result_types)
             typed = tuple((number, type_) for number, type_ in types if not is_in_module(type_))
             used = None if len(arrays) == len(leaves) else signature.used
-            self._calls[key] = RepeatedCall(lowered, compiled, used, signature.out_tree, typed)
+            self._latest_key, self._latest = (
+                key,
+                RepeatedCall(lowered, compiled.execute, used, signature.out_tree, typed),
+            )
+            self._calls[key] = self._latest
 
     def clear(self) -> None:
         """Forget all calls."""
         self._calls.clear()
+        self._latest_key = self._latest = None
 
-    def _key(self, call: CallArguments) -> Hashable:
+    def _key(self, leaves: Sequence[Any], tree: Any, static: Hashable) -> Hashable:
         """Return what tells calls in one context apart; None where one has to be prepared each time."""
-        keys: list[Hashable] = [call.in_tree, call.static]
+        key: list[Hashable] = [tree, static]
         array_class = self._array_class
-        for leaf in call.leaves:
+        for leaf in leaves:
             kind = type(leaf)
             if kind is array_class:
                 if leaf.is_deleted():
                     return None
-                keys.append((leaf.aval, leaf.sharding, leaf.committed))
+                key += leaf.aval, leaf.sharding, leaf.committed
             elif kind in _NUMBERS:
-                keys.append(kind)
+                key.append(kind)
             else:
                 return None
-        return tuple(keys)
+        return tuple(key)
