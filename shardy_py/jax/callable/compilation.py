@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -38,13 +38,8 @@ class CompiledBody:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the results."""
-        return self.execute(*arrays)
-
-    @property
-    def execute(self) -> Callable[..., list[Any]]:
-        """What runs the program."""
-        function: Callable[..., list[Any]] = self.jitted if self.has_packed_elements else self.compiled
-        return function
+        results: list[Any] = self.jitted(*arrays) if self.has_packed_elements else self.compiled(*arrays)
+        return results
 
     @property
     def executable(self) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import field
 
+from shardy_py.jax.callable.compilation import CompiledBody
 from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.callable.device_program import DeviceProgram
+from shardy_py.jax.callable.dispatch import dispatch_data
 from shardy_py.jax.result_types import as_type, is_in_module
 from shardy_py.values import define, frozen
 
@@ -25,14 +27,14 @@ class RepeatedCall:
 
     Args:
         lowered: The function for the shapes of the call.
-        execute: Runs the compiled program.
+        program: The compiled program.
         used: The numbers of the arrays that it takes; None for all.
         out_tree: The tree of the results.
         typed: The numbers and types of the results whose types its module does not say.
     """
 
     lowered: LoweredCall
-    execute: Callable[..., list[Any]]
+    program: CompiledBody
     used: tuple[int, ...] | None
     out_tree: Any
     typed: tuple[tuple[int, Any], ...]
@@ -40,10 +42,18 @@ class RepeatedCall:
     def run(self, leaves: Sequence[Any]) -> Any:
         """Return the results of the function for the arrays in its arguments."""
         arrays = leaves if self.used is None else [leaves[number] for number in self.used]
-        results = self.execute(*arrays)
+        results = self.program(*arrays)
         for number, type_ in self.typed:
             results[number] = as_type(results[number], type_)
         return self.out_tree.unflatten(results)
+
+    def dispatch_data(self, results: Any) -> Any:
+        """Return what JAX needs to run the call again; None if it has to be called each time.
+
+        Args:
+            results: The results of the call.
+        """
+        return dispatch_data(self.program, results) if self.used is None else None
 
 
 @define(eq=False)
@@ -101,11 +111,9 @@ class RepeatedCalls:
             types = enumerate(signature.result_types)
             typed = tuple((number, type_) for number, type_ in types if not is_in_module(type_))
             used = None if len(arrays) == len(leaves) else signature.used
-            self._latest_key, self._latest = (
-                key,
-                RepeatedCall(lowered, compiled.execute, used, signature.out_tree, typed),
-            )
-            self._calls[key] = self._latest
+            latest = RepeatedCall(lowered, compiled, used, signature.out_tree, typed)
+            self._latest_key, self._latest = key, latest
+            self._calls[key] = latest
 
     def clear(self) -> None:
         """Forget all calls."""
