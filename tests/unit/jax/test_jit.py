@@ -68,7 +68,6 @@ def test_it_can_be_lowered_explained_and_priced() -> None:
     assert "comes from function argument params['w']" in str(function.explain("result['y']"))
 
 
-
 def test_the_schedule_is_that_of_the_user() -> None:
     """A schedule without a way back leaves an argument alone that others shard as the result."""
     shape = jax.ShapeDtypeStruct((4, 4), "float32")
