@@ -127,7 +127,10 @@ class DeviceProgram:
             return None
         compiled = self._compile(find_mesh(self.mesh, arguments))
         triples = zip(arguments, self.in_types, compiled.in_shardings, strict=True)
-        return compiled if all(is_placed(*item) for item in triples) else None
+        fits = all(is_placed(*item) for item in triples)
+        # What is donated and moved is copied first, as its memory would be shared.
+        donated = (arguments[number] for number in self.donated)
+        return compiled if fits and all(getattr(value, "committed", False) for value in donated) else None
 
     @cached_property
     def _has_views(self) -> bool:

@@ -28,7 +28,11 @@ def dispatcher(function: Callable[..., Any], prepare: Prepare) -> Callable[..., 
         return None
     name = getattr(function, "__name__", type(function).__name__)
     make: Callable[..., Callable[..., Any]] = pjit
-    return make(name, function, prepare, [], [], JitGlobalCppCacheKeys(), dispatch_registry, cc_shard_arg)
+    try:
+        return make(name, function, prepare, [], [], JitGlobalCppCacheKeys(), dispatch_registry, cc_shard_arg)
+    except TypeError:
+        # Another JAX may take other arguments.
+        return None
 
 
 def dispatch_data(program: CompiledBody, results: Any) -> Any:
@@ -46,8 +50,9 @@ def dispatch_data(program: CompiledBody, results: Any) -> Any:
         return None
     executable = program.compiled._executable
     run = executable.unsafe_call
-    has_effects = run.ordered_effects or run.has_unordered_effects or run.has_host_callbacks
-    if has_effects or program.compiled._params.const_args:
+    if not isinstance(run, pxla.ExecuteReplicated) or program.compiled._params.const_args:
+        return None
+    if run.ordered_effects or run.has_unordered_effects or run.has_host_callbacks:
         return None
     return pxla.MeshExecutableFastpathData(
         executable.xla_executable,
