@@ -122,7 +122,7 @@ class RepeatedCalls:
 
     def _key(self, leaves: Sequence[Any], tree: Any, static: Hashable) -> Hashable:
         """Return what tells calls in one context apart; None where one has to be prepared each time."""
-        key: list[Hashable] = [tree, static]
+        key: list[Any] = [tree, static]
         array_class = self._array_class
         for leaf in leaves:
             kind = type(leaf)
