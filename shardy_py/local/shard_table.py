@@ -1,4 +1,4 @@
-"""What became of the values of a program: the value on each device, and the sharding that says which part it is."""
+"""The values of a program as each device has them, with the shardings that say which part it is."""
 
 from __future__ import annotations
 
