@@ -10,6 +10,7 @@ are compared with those of one device, or, of a program with manual computations
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,9 @@ from benchmarks.comparisons import (
 from benchmarks.programs.files import programs_in
 
 _SECONDS = 300.0
+_DONATES = r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)"
+_DONATION = re.compile(rf"(?<={{){_DONATES}(?:, )?|, {_DONATES}")
+"""The attributes of donated arguments, which could be used once only."""
 
 
 def compare_file(path: Path) -> PartitionerComparison:
@@ -51,12 +55,11 @@ def compare_file(path: Path) -> PartitionerComparison:
     from shardy_py.jax.inputs import random_inputs
     from shardy_py.jax.modules import bytecode_of
 
-    # Donated arguments could be used once only.
     ours = evolve(result.to_jax(), donated=frozenset())
     inputs = random_inputs(result.program, result.main)
     devices = tuple(jax.devices()[:count])
     openness = [True] * len(ours.in_types), [True] * len(ours.out_types)
-    theirs = compile_bytecode(bytecode_of(parse_module(text)), devices, open_interface=openness)
+    theirs = compile_bytecode(bytecode_of(parse_module(_DONATION.sub("", text))), devices, open_interface=openness)
 
     def placed(sharding: Any, array: Any) -> Any:
         known = jax.sharding.GSPMDSharding if hasattr(jax.sharding, "GSPMDSharding") else _gspmd_sharding()

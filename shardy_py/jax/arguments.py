@@ -151,6 +151,22 @@ def check_array(array: Any, type_: ArrayType, number: int) -> Any:
     return array
 
 
+def is_placed(value: Any, type_: ArrayType, sharding: Any) -> bool:
+    """Return whether JAX takes an argument as it is: an array on its devices or not committed to any, or a number.
+
+    Args:
+        value: An argument of a call.
+        type_: What the program wants.
+        sharding: The sharding it wants.
+    """
+    import jax
+
+    if not isinstance(value, jax.Array):
+        return isinstance(value, (bool, int, float, complex)) and not type_.shape and _fits(value, type_.dtype)
+    is_alike = tuple(value.shape) == type_.shape and value.dtype == type_.dtype and not value.is_deleted()
+    return is_alike and (not value.committed or value.sharding.is_equivalent_to(sharding, value.ndim))
+
+
 def as_traced(value: Any, type_: ArrayType, number: int) -> Any:
     """Return an argument as an array, or as a value that JAX traces.
 

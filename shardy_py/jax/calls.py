@@ -9,6 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.arguments import array_values
+from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
@@ -67,9 +68,18 @@ class CallArguments:
         Raises:
             OptionError: a static argument cannot be hashed.
         """
-        import jax
+        leaf_keys = tuple(_cache_key(leaf, with_sharding=with_shardings) for leaf in self.leaves)
+        return self.in_tree, leaf_keys, self.static, trace_context()
 
-        leaves, tree = self._flat
+    @cached_property
+    def static(self) -> Hashable:
+        """The arguments that are values of Python to the function.
+
+        Raises:
+            OptionError: one cannot be hashed.
+        """
+        if not self.static_numbers and not self.static_names:
+            return ()
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
         static = (
             *((number, self.arguments[number]) for number in sorted(numbers)),
@@ -80,8 +90,7 @@ class CallArguments:
         except TypeError as error:
             message = f"a static argument cannot be hashed: {error}"
             raise OptionError(Diagnostic("unhashable-argument", message, hint="give a tuple for a list")) from None
-        leaf_keys = tuple(_cache_key(leaf, with_sharding=with_shardings) for leaf in leaves)
-        return tree, leaf_keys, static, jax.config.jax_enable_x64
+        return static
 
     def shapes(self, *, with_shardings: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with shapes in the place of arrays, to lower the function for."""
@@ -108,7 +117,17 @@ class CallArguments:
         """True if an argument is a value that JAX traces."""
         import jax
 
-        return any(isinstance(leaf, jax.core.Tracer) for leaf in self._flat[0])
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in self.leaves)
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The arrays, one after the other."""
+        return self._flat[0]
+
+    @property
+    def in_tree(self) -> Any:
+        """The tree of the arrays."""
+        return self._flat[1]
 
     @cached_property
     def _flat(self) -> tuple[list[Any], Any]:
@@ -243,6 +262,13 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
         if sharding is not None:
             return devices_of(sharding.mesh)
     return None
+
+
+def has_deleted(arguments: Any) -> bool:
+    """Return whether an array among some arguments is gone, as a donated one."""
+    import jax
+
+    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(arguments))
 
 
 def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:

@@ -11,9 +11,11 @@ from attrs import evolve, field
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context
+from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context, is_disabled
+from shardy_py.jax.callable.dispatch import dispatcher
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
+from shardy_py.jax.callable.repeated_calls import RepeatedCall, RepeatedCalls
 from shardy_py.jax.callable.traced_calls import traced_call
 from shardy_py.jax.calls import (
     CallArguments,
@@ -22,6 +24,7 @@ from shardy_py.jax.calls import (
     devices_of,
     devices_of_arguments,
     devices_of_shardings,
+    has_deleted,
     lower_call,
 )
 from shardy_py.support.identity import identity
@@ -181,6 +184,9 @@ class JitFunction:
         self._settings = settings
         self._calls: dict[Hashable, LoweredCall] = {}
         self._traced_calls: dict[int, FunctionCall] = {}
+        self._has_static = bool(settings.static_numbers or settings.static_names)
+        self._repeated = RepeatedCalls()
+        self._dispatch: Callable[..., Any] | None = None
         self._latest: LoweredCall | None = None
         update_wrapper(self, function, updated=())
 
@@ -202,16 +208,49 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
-        call = self._call(arguments, keywords)
-        mesh = free_mesh()
-        key = self._key(call, mesh)
+        if self._dispatch is None:
+            return self._run(arguments, keywords)[0]
+        try:
+            return self._dispatch(*arguments, **keywords)
+        except (RuntimeError, ValueError):
+            if not has_deleted((arguments, keywords)):
+                raise
+            return self._run(arguments, keywords)[0]
+
+    def _prepare(self, *arguments: Any, **keywords: Any) -> tuple[Any, Any, bool]:
+        """Run the function for a call that JAX's dispatch does not know yet; see `dispatcher`."""
+        results, repeated = self._run(arguments, keywords)
+        return results, None if repeated is None else repeated.dispatch_data(results), False
+
+    def _run(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, RepeatedCall | None]:
+        """Return the results of a call, and its program if it came before."""
+        import jax
+
+        call = None
+        if self._has_static:
+            call = self._call(arguments, keywords)
+            leaves, tree, static = call.leaves, call.in_tree, call.static
+        else:
+            (leaves, tree), static = jax.tree.flatten((arguments, keywords)), ()
+        repeated = self._repeated.find(leaves, tree, static)
+        if repeated is not None:
+            self._latest = repeated.lowered
+            return repeated.run(leaves), repeated
+        return self._first_call(call or self._call(arguments, keywords)), None
+
+    def _first_call(self, call: CallArguments) -> Any:
+        """Return the results of a call that did not come before, or that has to be prepared each time."""
+        if is_disabled():
+            return self._function(*call.arguments, **call.keywords)
+        key = self._key(call)
         lowered = self._calls.get(key)
         if lowered is None:
-            with in_context(mesh, has_x64=has_x64()):
+            with in_context(free_mesh(), has_x64=has_x64()):
                 lowered = self._lower(call, key)
         self._latest = lowered
         if call.is_traced:
             return self._traced(call, lowered)
+        self._repeated.add(call, lowered)
         positional, named = call.dynamic
         return lowered.compile()(*positional, **named)
 
@@ -222,7 +261,7 @@ class JitFunction:
             ShardyError: it cannot be lowered or propagated.
         """
         call = self._call(arguments, keywords)
-        key = self._key(call, free_mesh())
+        key = self._key(call)
         self._latest = self._calls.get(key) or self._lower(call, key)
         return self._latest
 
@@ -254,6 +293,8 @@ class JitFunction:
         """Forget all compiled programs."""
         self._calls.clear()
         self._traced_calls.clear()
+        self._repeated.clear()
+        self._dispatch = None
 
     def __repr__(self) -> str:
         return f"<sdy.jit of {getattr(self._function, '__name__', type(self._function).__name__)}>"
@@ -261,9 +302,9 @@ class JitFunction:
     def _call(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> CallArguments:
         return CallArguments(arguments, keywords, self._settings.static_numbers, self._settings.static_names)
 
-    def _key(self, call: CallArguments, mesh: Any) -> Hashable:
-        """Return what the program of a call depends on; the mesh is that of the axes that are free around it."""
-        return call.key(with_shardings=self._settings.in_shardings is None), mesh
+    def _key(self, call: CallArguments) -> Hashable:
+        """Return what the program of a call depends on."""
+        return call.key(with_shardings=self._settings.in_shardings is None)
 
     def _lower(self, call: CallArguments, key: Hashable) -> LoweredCall:
         """Return the function for the shapes of a call, and keep it for calls with the same key."""
@@ -279,6 +320,9 @@ class JitFunction:
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
         devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
         lowered_call = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
+        # With several programs, which one ran last is known here only.
+        is_only = len(self._calls) == 1 and not self._has_static
+        self._dispatch = dispatcher(self._function, self._prepare) if is_only else None
         return lowered_call
 
     def _traced(self, call: CallArguments, lowered: LoweredCall) -> Any:

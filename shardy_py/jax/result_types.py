@@ -22,3 +22,10 @@ def as_type(array: Any, type_: Any) -> Any:
     if getattr(type_, "weak_type", False) and not isinstance(array, jax.core.Tracer):
         array.aval = array.aval.update(weak_type=True)
     return array
+
+
+def is_in_module(type_: Any) -> bool:
+    """Return whether a module says the type of a result, so that `as_type` changes nothing."""
+    import jax
+
+    return not jax.dtypes.issubdtype(type_.dtype, jax.dtypes.prng_key) and not getattr(type_, "weak_type", False)

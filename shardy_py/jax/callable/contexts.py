@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 
@@ -50,3 +51,26 @@ def has_x64() -> bool:
     import jax
 
     return bool(jax.config.jax_enable_x64)
+
+
+def is_disabled() -> bool:
+    """Return whether functions run op by op, as under ``jax.disable_jit()``."""
+    import jax
+
+    return bool(jax.config.jax_disable_jit)
+
+
+def trace_context() -> Hashable:
+    """Return all settings of JAX that the program of a function depends on: its mesh, its types, its precision.
+
+    It is what `jax.jit` tells its programs apart by.
+    """
+    return _trace_context()()
+
+
+@cache
+def _trace_context() -> Callable[[], Hashable]:
+    from jax._src import config
+
+    function: Callable[[], Hashable] = config.trace_context
+    return function

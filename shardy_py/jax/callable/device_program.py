@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.jax.arguments import ArrayType, as_traced, check_array, place
+from shardy_py.jax.arguments import ArrayType, as_traced, check_array, is_placed, place
 from shardy_py.jax.callable.body import LocalBody, make_body
 from shardy_py.jax.callable.boundary import Boundary, has_view
-from shardy_py.jax.callable.compilation import compile_on
+from shardy_py.jax.callable.compilation import CompiledBody, compile_on
 from shardy_py.jax.callable.meshes import (
     Copies,
     copies_in_context,
@@ -114,6 +114,24 @@ class DeviceProgram:
             )
         ]
 
+    def compiled_for(self, arguments: Sequence[Any]) -> CompiledBody | None:
+        """Return what is compiled for arrays that lie as it wants them, and for numbers; None for any others.
+
+        Args:
+            arguments: One per argument of the main function.
+
+        Raises:
+            UnsupportedError: XLA refuses the program.
+        """
+        if self._has_views:
+            return None
+        compiled = self._compile(find_mesh(self.mesh, arguments))
+        triples = zip(arguments, self.in_types, compiled.in_shardings, strict=True)
+        fits = all(is_placed(*item) for item in triples)
+        # What is donated and moved is copied first, as its memory would be shared.
+        donated = (arguments[number] for number in self.donated)
+        return compiled if fits and all(getattr(value, "committed", False) for value in donated) else None
+
     @cached_property
     def _has_views(self) -> bool:
         return any(map(has_view, (*self.placement.arguments, *self.placement.results)))
@@ -169,7 +187,7 @@ class DeviceProgram:
         pairs = zip(placements, memories, strict=True)
         return tuple(sharding_over(mesh, self.placement, item, self.devices, memory) for item, memory in pairs)
 
-    def _compile(self, mesh: Any) -> Any:
+    def _compile(self, mesh: Any) -> CompiledBody:
         """Return the program compiled over a mesh of JAX.
 
         Raises:

@@ -23,6 +23,7 @@ _LISTED = re.compile(r"replica_groups=\{(\{[\d,]*\})")
 _TILED = re.compile(r"replica_groups=\[\d+,(\d+)\]<=")
 _MESH = re.compile(r"replica_groups=@?mesh\w*\[([^\]]*)\].*?\{('[^}]*)\}")
 _AXIS = re.compile(r"'(\w+)'(?::\(\d+\)(\d+))?")
+_PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 
 
@@ -67,8 +68,17 @@ def _collective(
     before = sum(shape_bytes(shapes[name]) for name in operands)
     group = devices if kind == "collective_permute" else group_size(item.rest, devices)
     source = _OP_NAME.search(item.rest)
-    sent = _sent(kind, before, group)
+    sent = _permuted(item.rest, before, devices) if kind == "collective_permute" else _sent(kind, before, group)
     return XlaCollective(kind, len(operands), group, sent, runs, "" if source is None else source.group(1))
+
+
+def _permuted(rest: str, before: int, devices: int) -> float:
+    """Return the bytes that a device sends in a permutation on average: some send to themselves, or not at all."""
+    pairs = _PAIRS.search(rest)
+    if pairs is None:
+        return before
+    moving = sum(source != target for source, target in re.findall(r"(\d+),(\d+)", pairs.group(1)))
+    return round(before * moving / devices)
 
 
 def _sent(kind: str, before: int, group: int) -> float:

@@ -41,6 +41,14 @@ def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
     assert (actual.kind, actual.group, actual.bytes, actual.runs) == ("all_reduce", 2, 32.0, 5.0)
 
 
+def test_a_permutation_counts_the_devices_that_send_to_others() -> None:
+    """Two of four devices send their 32 bytes, one keeps them, and one is idle."""
+    pairs = "collective-permute(%x), source_target_pairs={{0,1},{1,2},{2,2}}"
+    text = MODULE.replace("all-reduce(%x), replica_groups={{0,1},{2,3}}, to_apply=%add", pairs)
+    (permute,) = list_collectives(parse_computations(text), 4)
+    assert (permute.kind, permute.bytes) == ("collective_permute", 16)
+
+
 def test_costs_of_loops_are_multiplied() -> None:
     """XLA's analysis counts a body once; here it counts five times, and the condition six times."""
     once = {"main": (10.0, 0.0, 0.0), "body": (7.0, 1.0, 0.0), "condition": (2.0, 0.0, 1.0)}
