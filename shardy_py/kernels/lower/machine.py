@@ -79,7 +79,7 @@ _OPTIONS = (
     "-enable-masked-interleaved-mem-accesses=true",
     "-loop-load-elimination-scev-check-threshold=0",
 )
-"""LLVM's options for the whole process: vectors of every n-th element, and no loads left out behind a check of places."""
+"""Options of LLVM for the whole process: vectors of every n-th element, no loads left out behind checks of places."""
 
 
 @cache
