@@ -61,3 +61,15 @@ def test_a_reduction_computes_once() -> None:
     limits = roofline(kernel)
     assert limits.intensity == pytest.approx((2 * 4096 + 1) * 1024 / (4 * 4097 * 1024))
     assert limits.limit == "memory"
+
+
+UPDATE = """func.func @main(%x: tensor<20x30xf32>, %u: tensor<5x6xf32>, %i: tensor<i32>) -> tensor<20x30xf32> {
+  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i
+      : (tensor<20x30xf32>, tensor<5x6xf32>, tensor<i32>, tensor<i32>) -> tensor<20x30xf32>
+  return %0 : tensor<20x30xf32>
+}"""
+
+
+def test_an_update_in_place_moves_the_update_only() -> None:
+    """The rest of the parameter stays where it is."""
+    assert least_bytes(emit(fusion_of(UPDATE))) == (5 * 6 * 4 + 4, 5 * 6 * 4)
