@@ -37,7 +37,7 @@ class Roofline:
 
     @property
     def limit(self) -> str:
-        """What takes longer: ``memory`` or ``arithmetic``."""
+        """The part that takes longer, ``memory`` or ``arithmetic``."""
         return "memory" if self.intensity < self.balance else "arithmetic"
 
 
