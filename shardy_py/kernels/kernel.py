@@ -273,11 +273,12 @@ class Kernel:
         from shardy_py.kernels.passes.shared_memory import check_barriers, check_shared_memory
         from shardy_py.transforms.run import passes_of, run
 
+        # Bodies of ops may be wrong; what the passes make of right ones LLVM verifies.
+        verify_module(module)
         check_shared_memory(module, self.device)
         check_barriers(module)
         passes = with_plugin_passes(passes_of(LOOP_PIPELINE), self.fusion.registry)
         run(module, passes, KernelContext(self.device), after_pass)
-        verify_module(module)
 
 
 def emit(

@@ -17,6 +17,7 @@ from shardy_py.kernels.launch.reductions import plan_reduction
 from shardy_py.kernels.launch.scatters import updates_of
 from shardy_py.kernels.launch.transposes import transpose_tiles
 from shardy_py.kernels.recompute import least_bytes, recomputation
+from shardy_py.kernels.roofline import roofline
 
 
 def explain(kernel: Kernel) -> tuple[str, ...]:
@@ -38,9 +39,10 @@ def _work(kernel: Kernel) -> Iterator[str]:
     """Yield lines on the fewest bytes that a kernel moves, and on the elements that it computes for them."""
     read, written = least_bytes(kernel)
     recomputed = recomputation(kernel)
-    ratio = recomputed.computed / max(1, read + written)
-    computed = f"; {ratio:.3g} elements are computed for each byte" if ratio else ""
-    yield f"bytes: {read} of parameters and {written} of results{computed}"
+    yield f"bytes: at least {read} of parameters and {written} of results"
+    limits = roofline(kernel)
+    numbers = f"{limits.operations} operations, {limits.intensity:.3g} for each byte"
+    yield f"roofline: {numbers}; {limits.limit} is the limit, as a core has time for {limits.balance:.2g} for each byte"
     if recomputed.factor > 1:
         worst = ", ".join(f"{item.op.name} {item.factor:.3g} times" for item in recomputed.ops[:3])
         yield f"recompute: each element is computed {recomputed.factor:.3g} times on average: {worst}"

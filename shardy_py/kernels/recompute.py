@@ -6,9 +6,12 @@ from math import prod
 
 from shardy_py.errors import Diagnostic
 from shardy_py.indexing import IndexingMap
-from shardy_py.ir.graph.program import Op
-from shardy_py.kernels.fusion.fusion import bytes_of
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.kernels.fusion.choose import Choice, EmitterKind, aliases_of
+from shardy_py.kernels.fusion.fusion import Fusion, bytes_of
+from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of
 from shardy_py.kernels.kernel import Kernel
+from shardy_py.kernels.launch.scatters import updates_of
 from shardy_py.kernels.partition import TUPLE, PartitionWalk, Read, heroes_of
 from shardy_py.values import frozen
 
@@ -100,10 +103,26 @@ def _evaluations(calls: float, size: int, read: Read) -> float:
 
 
 def least_bytes(kernel: Kernel) -> tuple[int, int]:
-    """Return the bytes of all parameters and of all results: what a kernel that reads each element moves at least."""
+    """Return the bytes of all parameters and of all results: what a kernel that reads each element moves at least.
+
+    A result that shares the memory of a parameter has the bytes of its updates only, and the parameter none.
+    """
     fusion = kernel.fusion
-    read, written = (sum(map(bytes_of, values)) for values in (fusion.argument_parameters, fusion.roots))
+    aliases = aliases_of(fusion, kernel.choice)
+    read = sum(bytes_of(value) for number, value in enumerate(fusion.argument_parameters) if number not in aliases)
+    written = sum(
+        bytes_of(root if alias is None else _update_of(fusion, kernel.choice, number))
+        for number, (root, alias) in enumerate(zip(fusion.roots, aliases, strict=True))
+    )
     return read, written
+
+
+def _update_of(fusion: Fusion, choice: Choice, number: int) -> Value:
+    """Return what a kernel writes into the memory of a parameter, for a root by its number."""
+    if choice.kind is not EmitterKind.SCATTER:
+        return in_place_updates(fusion)[number].operands[1]
+    scatter = scatter_of(fusion)
+    return updates_of(scatter)[scatter.results.index(fusion.roots[number])]
 
 
 def recompute_warning(kernel: Kernel) -> Diagnostic | None:

@@ -1,8 +1,8 @@
 """Other grids of a kernel, ranked by what an emulated warp moves and computes, without a device.
 
-The model: a core moves a sector of 32 bytes in some cycles, and issues some instructions of warps in one. To keep
-memory busy, enough bytes have to be on their way: cycles of latency times bytes per cycle. What a kernel needs most of
-decides. The numbers are those of an H100, for all devices: they rank grids, and are not times.
+The model is that of the roofline, with what a warp really moves and computes. To keep memory busy, enough bytes have to
+be on their way: cycles of latency times bytes per cycle. What a kernel needs most of decides. The numbers are those of
+an H100, for all devices: they rank grids, and are not times.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from math import prod
 
 from attrs import evolve
 
-from shardy_py.kernels.draw.accesses import SECTOR, WarpAccess, warp_accesses
+from shardy_py.kernels.draw.accesses import WarpAccess, warp_accesses
 from shardy_py.kernels.fusion.choose import EmitterKind
 from shardy_py.kernels.kernel import Kernel
 from shardy_py.kernels.launch.candidates import launches_for
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.machine_code import MachineCode, machine_code
+from shardy_py.kernels.recompute import least_bytes
+from shardy_py.kernels.roofline import CYCLES_PER_SECTOR, ISSUED_PER_CYCLE, SECTOR
 from shardy_py.values import frozen
 
-_CYCLES_PER_SECTOR = 2.2
-_ISSUED_PER_CYCLE = 4
 _LATENCY = 600
 _MOVES = re.compile(r"\b(?:ld|st|atom|red)\.[\w.]*global")
 
@@ -78,7 +78,7 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
     """
     fusion, device = kernel.fusion, kernel.device
     launches = dict.fromkeys([kernel.launch, *launches_for(fusion, kernel.choice, kernel.launch, device)])
-    elements = max(map(fusion.elements, (*fusion.parameters, *fusion.roots)))
+    elements = _elements(kernel)
     by_work: dict[tuple[int, Launch | None], _Warp] = {}
     tuned = []
     for launch in launches:
@@ -93,6 +93,11 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
             tuned, key=lambda item: (item.cycles, item.kernel.launch != kernel.launch, -prod(item.kernel.launch.blocks))
         )
     )
+
+
+def _elements(kernel: Kernel) -> int:
+    """Return the elements of the largest tensor that a kernel reads or writes."""
+    return max(map(kernel.fusion.elements, (*kernel.fusion.parameters, *kernel.fusion.roots)))
 
 
 def _warps_per_block(kernel: Kernel) -> int:
@@ -141,11 +146,11 @@ def _modelled(kernel: Kernel, warp: _Warp) -> TunedLaunch:
     resident = min(most, by_registers) // per_block * per_block
     blocks = prod(launch.blocks)
     warps = min(max(resident, per_block), _working_warps(kernel) / min(blocks, device.cores))
-    needed = SECTOR / _CYCLES_PER_SECTOR * _LATENCY
+    needed = SECTOR / CYCLES_PER_SECTOR * _LATENCY
     in_flight = min(1.0, warps * max(warp.read, SECTOR) / needed)
     busy = min(1.0, blocks / device.cores)
-    memory = warp.sectors * _CYCLES_PER_SECTOR / in_flight
-    issue = warp.instructions / _ISSUED_PER_CYCLE / min(1.0, warps / _ISSUED_PER_CYCLE)
+    memory = warp.sectors * CYCLES_PER_SECTOR / in_flight
+    issue = warp.instructions / ISSUED_PER_CYCLE / min(1.0, warps / ISSUED_PER_CYCLE)
     needed_cycles = max(memory, issue, warp.passes)
     reason = f"{warp.sectors:.0f} sectors"
     if needed_cycles == warp.passes:
@@ -176,7 +181,8 @@ def _modelled(kernel: Kernel, warp: _Warp) -> TunedLaunch:
 
 def format_tuned(kernel: Kernel, tuned: tuple[TunedLaunch, ...], most: int = 8) -> str:
     """Return a table of grids, the best ones first; the kernel's own is marked."""
-    lines = ["cycles of a core for 1000 elements, by a model:"]
+    floor = sum(least_bytes(kernel)) / SECTOR / _elements(kernel) * 1000
+    lines = [f"cycles of a core for 1000 elements, by a model; memory moves at least {floor:.3g} sectors for them:"]
     current = next((number for number, item in enumerate(tuned) if item.kernel.launch == kernel.launch), None)
     shown = [*range(min(most, len(tuned))), *([current] if current is not None and current >= most else [])]
     for number in shown:

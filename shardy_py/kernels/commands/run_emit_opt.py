@@ -180,6 +180,8 @@ class _Session:
         count = len(self.passes)
         if culprit is None:
             text = f"all {count + 1} stages compute the same"
+            if not count:
+                text = "the module runs without a fault; --pass-pipeline kernel-pipeline gives passes to compare"
             return (json.dumps({"stage": None}) if as_json else text), False
         reasons = [str(culprit.error)] if culprit.error is not None else list(map(str, culprit.differences))
         if as_json:

@@ -10,6 +10,7 @@ from math import prod
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.kernels.fusion.choose import slices_of
 from shardy_py.kernels.kernel import Kernel
+from shardy_py.kernels.roofline import SECTOR
 from shardy_py.kernels.run.arrays import memory_inputs, memory_outputs, random_arrays
 from shardy_py.kernels.run.frame import Access
 from shardy_py.kernels.run.kernel import trace_block
@@ -17,7 +18,6 @@ from shardy_py.values import frozen
 
 LINE = 128
 """The bytes of a cache line, and of a row of all banks of shared memory."""
-SECTOR = 32
 WORD = 4
 
 

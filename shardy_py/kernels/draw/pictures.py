@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
 
-from shardy_py.kernels.draw.accesses import LINE, SECTOR, WORD, WarpAccess
+from shardy_py.kernels.draw.accesses import LINE, WORD, WarpAccess
+from shardy_py.kernels.roofline import SECTOR
 
 MOST_LINES = 4
 """The lines of memory that one access shows at most."""

@@ -83,8 +83,7 @@ def emit_epilogue(functions: FunctionEmitter, epilogue: Epilogue) -> str:
     )
     if all(fusion.facts[op.id].moves_only for op in epilogue.ops(fusion)):
         function.attributes[NO_COMPUTE] = builtin.BoolAttr.from_bool(True)
-    functions.add_epilogue(function)
-    return function.sym_name.data
+    return functions.add_epilogue(function)
 
 
 def call_epilogue(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 
 from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import arith, builtin, func, tensor
@@ -45,9 +46,17 @@ class FunctionEmitter:
         emitted = [self._function(subgraph) for subgraph in self.partition.emitted(self.fusion)]
         return [*emitted, *self._regions.values(), *self._arguments, *self._epilogues]
 
-    def add_epilogue(self, function: func.FuncOp) -> None:
-        """Take a function that the entry function calls with the values of heroes."""
+    def add_epilogue(self, function: func.FuncOp) -> str:
+        """Take a function that the entry function calls with the values of heroes; return its name.
+
+        The results of one op, and a result that is returned twice, have functions of their own.
+        """
+        name = function.sym_name.data
+        taken = {epilogue.sym_name.data for epilogue in self._epilogues}
+        unique = next(item for item in chain([name], (f"{name}_{number}" for number in count(1))) if item not in taken)
+        function.sym_name = builtin.StringAttr(unique)
         self._epilogues.append(function)
+        return unique
 
     def parameter_types(self) -> list[Attribute]:
         """Return the types of the parameters, which every function takes first."""

@@ -30,7 +30,7 @@ from shardy_py.kernels.launch.grid import BL_X, BL_Z, GRID_NAMES, TH_X, Launch, 
 from shardy_py.kernels.launch.reductions import ReductionPlan
 from shardy_py.values import frozen
 
-WARP = 32
+_BANKS = 32
 _NONE = Interval(0, 0)
 _THREAD, _BLOCK = dim(TH_X), dim(BL_X)
 
@@ -45,17 +45,19 @@ class SharedTile:
         shape: Its shape, with what keeps threads on different banks.
         write: The map from thread and symbol to the element that the thread writes.
         read: The map to the element that the thread reads.
+        warp: The threads of a warp.
     """
 
     shape: tuple[int, ...]
     write: IndexingMap
     read: IndexingMap
+    warp: int
 
     @property
     def reading_threads(self) -> IndexingMap:
         """The map of reading without constraints, for whole warps: all lanes take part in a shuffle."""
         (bound,) = self.read.dims
-        upper = -(-(bound.interval.upper + 1) // WARP) * WARP - 1
+        upper = -(-(bound.interval.upper + 1) // self.warp) * self.warp - 1
         return evolve(self.read, dims=(evolve(bound, interval=Interval(0, upper)),), constraints=())
 
 
@@ -133,19 +135,20 @@ def _row(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
     steps = (major, -(-columns // plan.per_row), plan.vector)
     shape = (major, middle, columns, plan.vector)
     index = (symbol(0), place, symbol(1) * plan.per_row + column, symbol(2))
-    warps = plan.per_row // WARP
+    warp = plan.warp
+    warps = plan.per_row // warp
     tile = None
     if warps > 1:
-        write = _thread_map(launch, (row, column // WARP), (), ((column % WARP, _NONE),))
-        read = _thread_map(launch, (row, column % WARP), (), ((column, Interval(0, warps - 1)),))
-        tile = SharedTile((plan.rows, _padded(warps)), write, read)
+        write = _thread_map(launch, (row, column // warp), (), ((column % warp, _NONE),))
+        read = _thread_map(launch, (row, column % warp), (), ((column, Interval(0, warps - 1)),))
+        tile = SharedTile((plan.rows, warps + (warps % _BANKS == 0)), write, read, warp)
     return ReductionMaps(
         shape=shape,
         input=_map(launch, index, steps, shape),
         kept=(middle,),
         output=_map(launch, (place,), (), (middle,), ((column, _NONE),)),
         vector=1,
-        distance=WARP // 2,
+        distance=warp // 2,
         tile=tile,
     )
 
@@ -169,7 +172,7 @@ def _small_column(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
         output=_map(launch, (block, combined // plan.rows), vectors, (major, minor), ((combined % plan.rows, _NONE),)),
         vector=plan.vector,
         distance=plan.rows // 2,
-        tile=SharedTile((plan.rows, minor + -(-minor // width)), write, read),
+        tile=SharedTile((plan.rows, minor + -(-minor // width)), write, read, plan.warp),
     )
 
 
@@ -185,15 +188,17 @@ def _column(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
     shape = (major, middle, minor)
     index = (block, warp + symbol(0) * plan.rows, column(lane, symbol(1)))
     write = _thread_map(launch, (lane, warp * plan.vector + symbol(0)), vectors)
-    read = _thread_map(launch, (warp, lane * plan.vector + symbol(0)), vectors)
+    # Neighbours combine the rows of one column.
+    combined, row = _digits(_THREAD, (plan.per_row, plan.rows))
+    read = _thread_map(launch, (combined, row * plan.vector + symbol(0)), vectors)
     return ReductionMaps(
         shape=shape,
         input=_map(launch, index, (-(-middle // plan.rows), plan.vector), shape),
         kept=(major, minor),
-        output=_map(launch, (block, column(warp, symbol(0))), vectors, (major, minor), ((lane, _NONE),)),
+        output=_map(launch, (block, column(combined, symbol(0))), vectors, (major, minor), ((row, _NONE),)),
         vector=plan.vector,
-        distance=WARP // 2,
-        tile=SharedTile((plan.per_row, _padded(plan.rows * plan.vector)), write, read),
+        distance=plan.rows // 2,
+        tile=SharedTile((plan.per_row, plan.rows * plan.vector + 1), write, read, plan.warp),
     )
 
 
@@ -238,11 +243,6 @@ def _thread_map(
 def _with(map_: IndexingMap, results: Sequence[Expression], constraints: Sequence[Constraint]) -> IndexingMap:
     canonical_map = evolve(map_, results=tuple(canonicalize(result) for result in results))
     return canonical_map.with_constraints((canonicalize(expression), interval) for expression, interval in constraints)
-
-
-def _padded(size: int) -> int:
-    """Return the length of a tile's rows: one more where it is that of whole warps, against conflicts of banks."""
-    return size + (size % WARP == 0)
 
 
 def _same_place(fusion: Fusion, shape: Sequence[int], value: Value) -> IndexingMap:

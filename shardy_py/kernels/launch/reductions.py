@@ -15,9 +15,8 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.values import frozen
 
 _ROW_STEPS = 16
-_MAX_ROW_THREADS = 1024
+_MAX_THREADS = 1024
 _ROW_THREADS = 256
-_COLUMN_WARPS = 32
 
 
 @frozen(kw_only=True)
@@ -32,6 +31,7 @@ class ReductionPlan:
         blocks: The blocks along the kept dimensions, major first.
         per_row: The threads that share a row (or, for columns, a column's part).
         rows: The rows of a block.
+        warp: The threads of a warp, which exchange values without memory.
     """
 
     form: CanonicalReduction
@@ -41,6 +41,7 @@ class ReductionPlan:
     blocks: tuple[int, int]
     per_row: int
     rows: int
+    warp: int
 
     def launch(self, groups: int) -> Launch:
         """Return the grid, in which groups of roots run side by side along z."""
@@ -84,9 +85,9 @@ def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec, launch: L
     assert form is not None
     bits = element_bits(fusion, choice)
     if not form.is_row:
-        plan = _small_column(form, bits) if 32 % form.dims[2] == 0 else _column(form, bits)
+        plan = (_small_column if 32 % form.dims[2] == 0 else _column)(form, bits, device)
     else:
-        plan = _multi_row(form, bits, device) or _row(form, bits)
+        plan = _multi_row(form, bits, device) or _row(form, bits, device)
     if launch is None or plan.is_for(launch):
         return plan
     return next(other for other in other_plans(plan, bits, device) if other.is_for(launch))
@@ -104,16 +105,17 @@ def other_plans(plan: ReductionPlan, bits: ElementBits, device: DeviceSpec) -> I
     most = 1 if bits.has_complex else max(1, 128 // bits.largest)
     for vector in (item for item in (1, 2, 4, 8) if item <= most and minor % item == 0):
         if plan.style == "row":
-            for per_row in (32, 64, 128, 256, 512, 1024):
+            for per_row in (size for size in (32, 64, 128, 256, 512, 1024) if size % plan.warp == 0):
                 rows = max(1, min(middle, _ROW_THREADS // per_row))
-                if per_row * rows <= device.threads_per_block and per_row * vector <= _rounded(minor, 32 * vector):
+                longest = _rounded(minor, plan.warp * vector)
+                if per_row * rows <= device.threads_per_block and per_row * vector <= longest:
                     yield _with_rows(plan, vector, per_row, rows)
         elif plan.style == "multi-row" and minor // vector <= device.threads_per_warp:
             for threads in (64, 128, 256, 512):
                 per_row = minor // vector
                 yield _with_rows(plan, vector, per_row, max(1, min(middle, threads // per_row)))
         elif plan.style == "column":
-            blocks = (plan.blocks[0], -(-minor // (32 * vector)))
+            blocks = (plan.blocks[0], -(-minor // (plan.per_row * vector)))
             yield evolve(plan, vector=vector, blocks=blocks)
 
 
@@ -166,12 +168,13 @@ def _multi_row(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) 
         blocks=(blocks, 1),
         per_row=per_row,
         rows=rows,
+        warp=device.threads_per_warp,
     )
 
 
-def _row(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+def _row(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> ReductionPlan:
     _, middle, minor = form.dims
-    per_row = min(_MAX_ROW_THREADS, _rounded(-(-minor // _ROW_STEPS), 32))
+    per_row = min(_MAX_THREADS, _rounded(-(-minor // _ROW_STEPS), device.threads_per_warp))
     rows = 1 if 2 * per_row > _ROW_THREADS else min(middle, _ROW_THREADS // per_row)
     vector = vector_size(minor, per_row, bits)
     return ReductionPlan(
@@ -182,6 +185,7 @@ def _row(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
         blocks=(-(-middle // rows), 1),
         per_row=per_row,
         rows=rows,
+        warp=device.threads_per_warp,
     )
 
 
@@ -189,13 +193,14 @@ def _rounded(value: int, step: int) -> int:
     return -(-value // step) * step
 
 
-def _small_column(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+def _small_column(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> ReductionPlan:
     major, middle, minor = form.dims
-    vector = vector_size(middle * minor, 32, bits)
+    warp = device.threads_per_warp
+    vector = vector_size(middle * minor, warp, bits)
     threads = 128
-    while vector > 1 and vector * threads // minor > 32:
+    while vector > 1 and vector * threads // minor > warp:
         vector //= 2
-    while threads > 1 and vector * threads // minor > 32:
+    while threads > 1 and vector * threads // minor > warp:
         threads //= 2
     return ReductionPlan(
         form=form,
@@ -205,20 +210,25 @@ def _small_column(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
         blocks=(major, 1),
         per_row=threads,
         rows=vector * threads // minor,
+        warp=warp,
     )
 
 
-def _column(form: CanonicalReduction, bits: ElementBits) -> ReductionPlan:
+def _column(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> ReductionPlan:
+    """Return a plan in which each warp of a block takes rows, and each lane of it columns."""
     major, _, minor = form.dims
-    vector = vector_size(minor, 32, bits)
+    warp = device.threads_per_warp
+    warps = min(warp, _MAX_THREADS // warp)
+    vector = vector_size(minor, warp, bits)
     return ReductionPlan(
         form=form,
         style="column",
         vector=vector,
-        threads=32 * _COLUMN_WARPS,
-        blocks=(major, -(-minor // (32 * vector))),
-        per_row=32,
-        rows=_COLUMN_WARPS,
+        threads=warp * warps,
+        blocks=(major, -(-minor // (warp * vector))),
+        per_row=warp,
+        rows=warps,
+        warp=warp,
     )
 
 

@@ -24,7 +24,9 @@ from shardy_py.values import frozen
 ID_ARGUMENTS = tuple(f"%{kind}.{dimension}" for kind in ("thread", "block") for dimension in "xyz")
 THREAD = "%thread"
 ROUND = "%round"
-_WARP = 32
+_WARPS = (32, 64)
+"""The threads of a warp: those of NVIDIA's devices, and of AMD's for computing."""
+
 _BOOL = "i1"
 _VECTOR = re.compile(r"<(\d+) x (?!i1>)(\w+)>")
 
@@ -115,7 +117,7 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     threads = launch.threads[0] * launch.threads[1] * launch.threads[2]
     # Behind the last thread there is room for lanes that read beyond it.
     words = _words(phases, module)
-    lanes = [Storage(item, type_, threads + _WARP) for item, type_ in dict.fromkeys(words.values())]
+    lanes = [Storage(item, type_, threads + max(_WARPS)) for item, type_ in dict.fromkeys(words.values())]
     slots = [
         Storage(f"%kept{number}", type_, count * threads)
         for number, value in enumerate(phases.slots)
@@ -170,7 +172,8 @@ def _width(phases: Phases, phase: Phase, threads: int) -> int:
         if op not in ops:
             ops[op] = None
             pending += [value.owner for value in op.operands if value in phases.again and isinstance(value, OpResult)]
-    return strip_width(ops, threads, within=_WARP if phase.after is not None else 0)
+    within = 0 if phase.after is None else constant_value(phase.after.width)
+    return strip_width(ops, threads, within=within or 0)
 
 
 def _words(phases: Phases, module: ModuleWriter) -> dict[int, tuple[str, str]]:
@@ -315,8 +318,8 @@ class _PhaseWriter:
         """Read the word of the lane some places further down; the own one where there is none."""
         writer = self._writer
         check_takes_from_below(op)
-        distance, width = (constant_value(value) for value in (op.offset, op.width))
-        if width != _WARP or distance is None or not 0 <= distance < _WARP:
+        distance, warp = (constant_value(value) for value in (op.offset, op.width))
+        if warp not in _WARPS or distance is None or not 0 <= distance < warp:
             message = "lanes exchange values in whole warps, by distances that are constant"
             raise UnsupportedError(Diagnostic("host-shuffle", message, op=op.name))
         type_ = writer.type(op.value)
@@ -326,9 +329,9 @@ class _PhaseWriter:
             number = writer.new(f"add nuw nsw i32 {THREAD}, {step}")
             place = writer.new(f"getelementptr inbounds {type_}, ptr {base}, i32 {number}")
             words.append(writer.new(f"load {type_}, ptr {place}"))
-        lane = LANE if self._width == _WARP else writer.new(f"and i32 {THREAD}, {_WARP - 1}")
-        exists = writer.new(f"icmp ult i32 {lane}, {_WARP - distance}")
-        if self._threads % _WARP:
+        lane = LANE if self._width == warp else writer.new(f"and i32 {THREAD}, {warp - 1}")
+        exists = writer.new(f"icmp ult i32 {lane}, {warp - distance}")
+        if self._threads % warp:
             inside = writer.new(f"icmp ult i32 {THREAD}, {max(0, self._threads - distance)}")
             exists = writer.new(f"and i1 {exists}, {inside}")
         self._names[op.value] = words[0]

@@ -23,7 +23,6 @@ from shardy_py.kernels.lower.phases import WAITS, Phase, Phases
 from shardy_py.kernels.lower.regroup import is_pure
 from shardy_py.kernels.passes.base import constant_value
 
-_LANES = 32
 _COMPARISONS: Mapping[int, Callable[[int, int], bool]] = MappingProxyType({0: eq, 2: lt, 3: le, 6: lt, 7: le})
 """Comparisons of integers that are not negative, by the number of the predicate."""
 
@@ -65,11 +64,6 @@ class _LiveThreads:
         self._function = function
         self._threads = threads
         self._all = (1 << threads) - 1
-        lanes = [(1 << lane) for lane in range(_LANES)]
-        self._first_lanes = {
-            distance: sum(sum(lanes[: _LANES - distance]) << first for first in range(0, threads, _LANES)) & self._all
-            for distance in range(_LANES)
-        }
         self._used: dict[SSAValue, int] = {}
         self._reached = self._reaching()
 
@@ -132,10 +126,13 @@ class _LiveThreads:
 
     def _threads_read(self, op: ShuffleOp, taking: int) -> int:
         """Return the threads whose values some threads read in an exchange."""
-        distance = constant_value(op.offset)
-        if distance is None or distance not in self._first_lanes:
+        distance, warp = (constant_value(value) for value in (op.offset, op.width))
+        if distance is None or warp is None or not 0 <= distance < warp:
             return self._all
-        return (taking & self._first_lanes[distance]) << distance & self._all
+        # A bit for the first lanes of each warp, behind which lies a lane at the distance.
+        first_lanes = (1 << (warp - distance)) - 1
+        reading = sum(first_lanes << first for first in range(0, self._threads, warp)) & self._all
+        return (taking & reading) << distance & self._all
 
     def _use(self, value: SSAValue, threads: int) -> bool:
         before = self._used.get(value, 0)

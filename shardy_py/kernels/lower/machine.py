@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError, require_library
@@ -62,7 +61,6 @@ def with_read_parameters(ptx: str) -> str:
     return "".join(lines) or ptx
 
 
-_OPTIONS = Lock()
 # Quotients and square roots of f32 as XLA:GPU has them: off by two units in the last place at most.
 _DEVICE_OPTIONS = ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0")
 
@@ -76,8 +74,12 @@ Some, as the elimination of constraints, look at all conditions on a value where
 time grows with the square of the branches of a search among thousands of operands.
 """
 
-_MOST_CHECKS = {"vectorize": 16, "pragma-vectorize": 128, "loop-load-elimination": 8}
-"""The numbers of assumptions that LLVM makes by default."""
+_OPTIONS = (
+    "-enable-interleaved-mem-accesses=true",
+    "-enable-masked-interleaved-mem-accesses=true",
+    "-loop-load-elimination-scev-check-threshold=0",
+)
+"""Options of LLVM for the whole process: vectors of every n-th element, no loads left out behind checks of places."""
 
 
 @cache
@@ -93,6 +95,8 @@ def binding() -> Any:
     found.initialize_all_targets()
     found.initialize_all_asmprinters()
     found.initialize_native_asmparser()
+    for option in _OPTIONS:
+        found.set_option("shardy", option)
     return found
 
 
@@ -160,35 +164,35 @@ def host_machine(*, is_quick: bool = False) -> Any:
     )
 
 
-def optimize(module: Any, machine: Any, *, vectorize: bool, may_assume: bool = False, is_quick: bool = False) -> None:
+def optimize(
+    module: Any,
+    machine: Any,
+    *,
+    vectorize: bool,
+    unroll: bool = True,
+    is_quick: bool = False,
+) -> None:
     """Run LLVM's passes, in place.
 
     Args:
         module: The module.
         machine: The machine that it is for.
-        vectorize: Whether steps of loops are united in vectors; equal instructions beside each other always are.
-        may_assume: Whether vectors may be made of loops in which numbers must not begin again, behind a check, and of
-            what a step reads or writes side by side. Where such numbers have different counts of bits, LLVM 22 takes
-            it that the check of one is also that of the others (`SCEVWrapPredicate::implies`), so that the remainder of
-            a thread's number goes on behind its end. No fact that the module states has a part in that.
+        vectorize: Whether steps of loops are united in vectors; equal instructions beside each other always are. Must
+            be False where places in memory begin again while a loop goes on: LLVM 22 takes a remainder by a power of
+            two for a number that grows, and checks at most that the loop's own counter does not begin again.
+        unroll: Whether bodies of loops are repeated beyond what vectors need.
         is_quick: Whether only those passes run whose time is linear in the branches of a function.
     """
     options = binding().create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = vectorize
     options.slp_vectorization = True
     options.loop_interleaving = vectorize
-    options.loop_unrolling = True
+    options.loop_unrolling = unroll
     builder = binding().create_pass_builder(machine, options)
     if is_quick:
         _simplify(module, builder)
         return
-    # LLVM has these options for the whole process.
-    with _OPTIONS:
-        for option in ("interleaved", "masked-interleaved"):
-            binding().set_option("shardy", f"-enable-{option}-mem-accesses={str(may_assume).lower()}")
-        for option, most in _MOST_CHECKS.items():
-            binding().set_option("shardy", f"-{option}-scev-check-threshold={most if may_assume else 0}")
-        builder.getModulePassManager().run(module, builder)
+    builder.getModulePassManager().run(module, builder)
 
 
 def _simplify(module: Any, builder: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from xdsl.dialects import arith, builtin
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from shardy_py.indexing import Constant, Variable
 from shardy_py.indexing.expressions import Binary, Expression
@@ -50,9 +50,11 @@ def lower_maps(module: builtin.ModuleOp, *, only_natural: bool) -> None:
         only_natural: Whether maps are left that divide what may be negative.
     """
     known = IndexRanges()
+    shared: dict[Block, _Known] = {}
     for op in walk_ops(module.body):
         if not isinstance(op, ApplyIndexingOp):
             continue
+        assert op.parent is not None
         intervals = {}
         for (variable, bound), value in zip(op.map.variables.items(), op.arguments, strict=True):
             value_interval: Interval | None = known.of(value)
@@ -61,7 +63,7 @@ def lower_maps(module: builtin.ModuleOp, *, only_natural: bool) -> None:
         if only_natural and not all(_divides_naturals(result, ranges) for result in op.map.results):
             continue
         values = dict(zip(op.map.variables, op.arguments, strict=True))
-        arithmetic = IndexArithmetic(op, values, ranges)
+        arithmetic = IndexArithmetic(op, values, ranges, shared.setdefault(op.parent, {}))
         replace(op, [arithmetic.value(result) for result in op.map.results])
     erase_dead_ops(module.body)
 
@@ -80,6 +82,10 @@ _NO_WRAP = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
 _NO_WRAP_AT_ALL = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW, arith.IntegerOverflowFlag.NUW])
 
 
+_Known = dict[tuple[object, ...], SSAValue]
+"""The constants and the results that the ops of a block compute, by what computes them."""
+
+
 class IndexArithmetic:
     """Ops that compute expressions, added before an op.
 
@@ -87,12 +93,14 @@ class IndexArithmetic:
         before: The op.
         values: The values of the variables.
         ranges: The intervals of expressions.
+        known: What the block of the op computes before it; it is extended.
     """
 
-    def __init__(self, before: Operation, values: Mapping[Variable, SSAValue], ranges: Ranges) -> None:
+    def __init__(self, before: Operation, values: Mapping[Variable, SSAValue], ranges: Ranges, known: _Known) -> None:
         self._before = before
         self._values = values
         self._ranges = ranges
+        self._known = known
 
     def value(self, expression: Expression) -> SSAValue:
         """Return the value of an expression."""
@@ -104,18 +112,33 @@ class IndexArithmetic:
         left, right = self.value(expression.left), self.value(expression.right)
         match expression.op:
             case "+" | "*":
-                arithmetic_op = (arith.AddiOp if expression.op == "+" else arith.MuliOp)(left, right)
-                arithmetic_op.properties["overflowFlags"] = (
-                    _NO_WRAP_AT_ALL if self._is_natural(expression) else _NO_WRAP
-                )
-                return insert_before(self._before, arithmetic_op)
+                flags = _NO_WRAP_AT_ALL if self._is_natural(expression) else _NO_WRAP
+                return self._once(arith.AddiOp if expression.op == "+" else arith.MuliOp, left, right, flags)
             case "min" | "max":
-                class_ = arith.MinSIOp if expression.op == "min" else arith.MaxSIOp
-                return insert_before(self._before, class_(left, right))
+                return self._once(arith.MinSIOp if expression.op == "min" else arith.MaxSIOp, left, right)
         return self._division(expression, left, right)
 
     def _constant(self, value: int) -> SSAValue:
-        return insert_before(self._before, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+        key = (arith.ConstantOp, value)
+        if key not in self._known:
+            self._known[key] = insert_before(self._before, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+        return self._known[key]
+
+    def _once(
+        self,
+        class_: type[arith.SignlessIntegerBinaryOperation],
+        left: SSAValue,
+        right: SSAValue,
+        flags: arith.IntegerOverflowAttr | None = None,
+    ) -> SSAValue:
+        """Return the result of an op on two values; equal ones of a block are computed once."""
+        key = (class_, left, right, flags)
+        if key not in self._known:
+            op = class_(left, right)
+            if flags is not None:
+                op.properties["overflowFlags"] = flags
+            self._known[key] = insert_before(self._before, op)
+        return self._known[key]
 
     def _is_natural(self, expression: Binary) -> bool:
         """Return whether no number in an operation is negative."""
@@ -125,8 +148,7 @@ class IndexArithmetic:
         """Return a quotient or remainder that rounds down; as the processor does it where nothing is negative."""
         divisor = self._ranges.of(expression.right)
         if self._ranges.of(expression.left).lower >= 0 and divisor.lower > 0 and expression.op != "ceildiv":
-            class_ = arith.RemUIOp if expression.op == "mod" else arith.DivUIOp
-            return insert_before(self._before, class_(left, right))
+            return self._once(arith.RemUIOp if expression.op == "mod" else arith.DivUIOp, left, right)
         if expression.op == "ceildiv":
             return self._negated(self._floor(self._negated(left), right))
         quotient = self._floor(left, right)

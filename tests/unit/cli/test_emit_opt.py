@@ -49,6 +49,7 @@ def test_runs_and_comparisons(file: str, tmp_path: Path, shardy: Any) -> None:
     assert (done.exit_code, done.stdout) == (0, "initial and 24.lower-tensors compute the same\n")
     done = shardy("emit-opt", file, "--pass-pipeline", "cse,inline", "--bisect")
     assert (done.exit_code, done.stdout) == (0, "all 3 stages compute the same\n")
+    assert "--pass-pipeline kernel-pipeline gives passes" in shardy("emit-opt", file, "--bisect").stdout
     done = shardy("emit-opt", file, "--reduce")
     assert done.exit_code == 2
     assert "no stage of the module is wrong" in done.stderr

@@ -9,6 +9,7 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 from shardy_py.kernels import Kernel, emit
 from shardy_py.kernels.reasons import explain
 from shardy_py.kernels.recompute import least_bytes, recomputation, recompute_warning
+from shardy_py.kernels.roofline import roofline
 from tests.unit.kernels.fusions import fusion_of
 
 SOFTMAX = """func.func @main(%x: tensor<64x128xf32>) -> tensor<64x128xf32> {
@@ -45,6 +46,9 @@ def test_a_softmax_as_one_loop(softmax: Kernel) -> None:
     assert "those of stablehlo.exponential 129 times" in warning.message
     assert least_bytes(softmax) == (32768, 32768)
     assert any(line.startswith("recompute: ") for line in explain(softmax))
+    limits = roofline(softmax)
+    assert (limits.operations, limits.bytes) == (64 * 128 * (129 + 128 + 1), 65536)
+    assert limits.limit == "arithmetic"
 
 
 def test_a_reduction_computes_once() -> None:
@@ -54,3 +58,18 @@ def test_a_reduction_computes_once() -> None:
     actual = recomputation(kernel)
     assert (actual.factor, actual.ops) == (1.0, ())
     assert recompute_warning(kernel) is None
+    limits = roofline(kernel)
+    assert limits.intensity == pytest.approx((2 * 4096 + 1) * 1024 / (4 * 4097 * 1024))
+    assert limits.limit == "memory"
+
+
+UPDATE = """func.func @main(%x: tensor<20x30xf32>, %u: tensor<5x6xf32>, %i: tensor<i32>) -> tensor<20x30xf32> {
+  %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i
+      : (tensor<20x30xf32>, tensor<5x6xf32>, tensor<i32>, tensor<i32>) -> tensor<20x30xf32>
+  return %0 : tensor<20x30xf32>
+}"""
+
+
+def test_an_update_in_place_moves_the_update_only() -> None:
+    """The rest of the parameter stays where it is."""
+    assert least_bytes(emit(fusion_of(UPDATE))) == (5 * 6 * 4 + 4, 5 * 6 * 4)

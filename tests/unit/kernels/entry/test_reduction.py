@@ -49,6 +49,17 @@ def test_sums_are_those_of_numpy(shape: tuple[int, ...], dims: tuple[int, ...]) 
         np.testing.assert_array_equal(actual, x.sum(dims, dtype=np.int32))
 
 
+@pytest.mark.parametrize(("shape", "dims"), [((2, 2500), (1,)), ((130, 192), (0,)), ((300, 8), (0,))])
+def test_warps_of_64_threads_combine_their_lanes(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """On a device of AMD a warp combines 64 lanes, in the interpreter and on the host."""
+    pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+    names = {"shape": "x".join(map(str, shape)), "result": str(shape[1 - dims[0]]), "dims": str(list(dims))}
+    kernel = emit(fusion_of(SUM.format(**names)), device="mi300x")
+    x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) % 1009 - 500
+    for (result,) in (kernel.run(x, stage="initial"), kernel.run(x, on="host")):
+        np.testing.assert_array_equal(result, x.sum(dims, dtype=np.int32))
+
+
 @pytest.mark.parametrize("width", [1300, 4096])
 def test_warps_that_are_done_leave_the_others_alone(width: int) -> None:
     """On the host warps are done while the first one adds up what all of them found."""

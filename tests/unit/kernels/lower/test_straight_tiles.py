@@ -49,32 +49,33 @@ def test_packed_transposes_do_not_rotate(type_: str, dtype: Any, shape: tuple[in
     np.testing.assert_array_equal(kernel.run(x, on="host")[0], -x.T)
 
 
-# Threads write a tile, each of its rows rotated, and read it by columns.
+# Threads write a tile, each of its rows rotated, and read it by columns. Its rows are so long that LLVM does not
+# repeat the loops over them as a whole before it makes vectors.
 SQUARE = f"""builtin.module {{
-  func.func @square(%x: tensor<2x16x16xf32> {kernels.argument(0, 2048, is_read=True)},
-      %o: tensor<2x16x16xf32> {kernels.argument(1, 2048)}) -> tensor<2x16x16xf32> attributes {{xla.entry}} {{
-    %th = gpu.thread_id x {{xla.range = [0 : index, 255 : index]}}
+  func.func @square(%x: tensor<2x32x32xf32> {kernels.argument(0, 8192, is_read=True)},
+      %o: tensor<2x32x32xf32> {kernels.argument(1, 8192)}) -> tensor<2x32x32xf32> attributes {{xla.entry}} {{
+    %th = gpu.thread_id x {{xla.range = [0 : index, 1023 : index]}}
     %bl = gpu.block_id x {{xla.range = [0 : index, 1 : index]}}
     %c2 = arith.constant 2 : index
     %c3 = arith.constant 3 : index
-    %c16 = arith.constant 16 : index
-    %row = arith.divui %th, %c16 : index
-    %column = arith.remui %th, %c16 : index
+    %c32 = arith.constant 32 : index
+    %row = arith.divui %th, %c32 : index
+    %column = arith.remui %th, %c32 : index
     %twice = arith.muli %column, %c2 : index
-    %tile = xla_gpu.allocate_shared : tensor<16x16xf32>
-    %v = tensor.extract %x[%bl, %row, %column] : tensor<2x16x16xf32>
+    %tile = xla_gpu.allocate_shared : tensor<32x32xf32>
+    %v = tensor.extract %x[%bl, %row, %column] : tensor<2x32x32xf32>
     %a = arith.addi WRITE : index
-    %b = arith.remui %a, %c16 : index
-    %kept = tensor.insert %v into %tile[%row, %b] : tensor<16x16xf32>
-    %all = xla_gpu.sync_threads %kept : tensor<16x16xf32>
+    %b = arith.remui %a, %c32 : index
+    %kept = tensor.insert %v into %tile[%row, %b] : tensor<32x32xf32>
+    %all = xla_gpu.sync_threads %kept : tensor<32x32xf32>
     %c = arith.addi READ : index
-    %d = arith.remui %c, %c16 : index
-    %w = tensor.extract %all[%column, PLACE] : tensor<16x16xf32>
-    %r = tensor.insert %w into %o[%bl, %row, %column] : tensor<2x16x16xf32>
-    func.return %r : tensor<2x16x16xf32>
+    %d = arith.remui %c, %c32 : index
+    %w = tensor.extract %all[%column, PLACE] : tensor<32x32xf32>
+    %r = tensor.insert %w into %o[%bl, %row, %column] : tensor<2x32x32xf32>
+    func.return %r : tensor<2x32x32xf32>
   }}
 }}"""
-LAUNCH = Launch((2, 1, 1), (256, 1, 1))
+LAUNCH = Launch((2, 1, 1), (1024, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_all_accesses_are_straight_or_none(write: str, read: str, place: str, is
     straighten_tiles(module, entry_of(module), LAUNCH)
     module.verify()
     assert (print_kernel_module(module) != before) == is_straight
-    x = np.arange(512, dtype=np.float32).reshape(2, 16, 16)
+    x = np.arange(2048, dtype=np.float32).reshape(2, 32, 32)
     (want,) = run_kernel(parse_kernel_module(text), LAUNCH, [x], [(x.shape, x.dtype)])
     module = parse_kernel_module(text)
     run_loop_pipeline(module)
