@@ -114,11 +114,7 @@ def _expand_reduces(function: Op, semantics: OpSemantics) -> None:
     for op in list(function.walk()):
         if op.name != REDUCE:
             continue
-        if len(op.operands) == 1:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
-            continue
-        _expand(op, _combining_op(op, semantics))
+        _expand(op, "" if len(op.operands) == 1 else _combining_op(op, semantics))
 
 
 def _expand(op: Op, name: str) -> None:
@@ -131,7 +127,9 @@ def _expand(op: Op, name: str) -> None:
             message = "an operand of the reduce is on no mesh"
             raise VerificationError(Diagnostic("no-mesh", message, op.location, op.name))
         by_mesh.setdefault(require_mesh_tensor(producer.operands[0]).mesh, []).append(producer.operands[0])
-    partial = {mesh: _combined(op, name, mesh, values) for mesh, values in by_mesh.items()}
+    partial = {
+        mesh: _combined(op, name, mesh, values) if len(values) > 1 else values[0] for mesh, values in by_mesh.items()
+    }
     assigns = [user for user, _ in op.results[0].uses if user.name == ASSIGN]
     for mesh in dict.fromkeys(require_mesh_tensor(user.results[0]).mesh for user in assigns):
         on_mesh = [partial[mesh]] if mesh in partial else []
@@ -142,13 +140,13 @@ def _expand(op: Op, name: str) -> None:
         for user in assigns:
             if require_mesh_tensor(user.results[0]).mesh == mesh:
                 user.set_operand(0, unassign.results[0])
+    if op.results[0].uses:
+        op.results[0].replace_all_uses_with(op.operands[0])
     op.erase()
 
 
 def _combined(op: Op, name: str, mesh: str, values: list[Value]) -> Value:
-    """Return values of one mesh combined, in a fragment before an op."""
-    if len(values) == 1:
-        return values[0]
+    """Return values of one mesh combined, in a fragment before an op; one value alone is handed on by it."""
     program, block = op.program, op.parent
     assert block is not None
     distinct = list({value.id: value for value in values}.values())
