@@ -94,6 +94,10 @@ class MpmdImportPipeline(PassPipeline):
         )
         return (
             Stage(CallsToNamedOpsPass(names=functions), "before calls are inlined: some stand for names"),
+            Stage(
+                ValidateNamedOpsInMpmdFuncPass(fail_on_misplaced_names=True, of_public_functions=True),
+                "inlining takes functions away",
+            ),
             Stage(InlineCallsPass(), "inference looks at ops, not into functions"),
             Stage(CsePass(), "equal ops would get a mesh each"),
             Stage(FoldSplatsPass(), "what is constant needs no mesh"),

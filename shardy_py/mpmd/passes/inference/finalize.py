@@ -10,12 +10,13 @@ from typing import ClassVar
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Product, Sum
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with_signature
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign, replace_arguments
 from shardy_py.mpmd.dialect.op_names import ASSIGN, BROADCAST, REDUCE, REDUCTION, SRC_SET, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
+from shardy_py.mpmd.passes.inference.combiners import combiner_of, combining_ops
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import COMBINING_OP, word_of
 from shardy_py.mpmd.passes.inference.mesh_sets import clear_sets, is_meshless
 from shardy_py.mpmd.passes.inference.rewrite import COPIES
@@ -24,7 +25,6 @@ from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, transf
 from shardy_py.values import frozen
 
 CONVERT_REDUCE = "infer_mesh_convert_reduce_ops"
-_TRAITS = {"add": Sum, "max": Maximum, "min": Minimum, "mul": Product}
 
 
 @frozen
@@ -168,10 +168,13 @@ def _combining_op(op: Op, semantics: OpSemantics) -> str:
     name = op.attributes.get(COMBINING_OP)
     if name is not None:
         return str(name)
-    trait = _TRAITS.get(word_of(op))
+    word = word_of(op)
     for other in op.program.walk():
-        if trait is not None and len(other.operands) == 2 and is_meshless(other) and semantics.has_trait(other, trait):
+        if len(other.operands) == 2 and is_meshless(other) and combiner_of(other, semantics) == word:
             return other.name
+    names = combining_ops(op.program, word, semantics)
+    if len(names) == 1:
+        return names[0]
     message = f"no op of the program combines two tensors as mpmd.reduce<{word_of(op)}> asks"
     hint = "write the reduction with ops of the program's dialect, and end it with mpmd.reduce<none>"
     raise VerificationError(Diagnostic("no-combiner", message, op.location, op.name, hint))

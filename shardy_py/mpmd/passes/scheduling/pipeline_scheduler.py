@@ -75,9 +75,7 @@ def unit_of(op: Op, topology: Topology) -> SchedulingUnit | None:
     return SchedulingUnit(count == 0, counter, stage_of(op), split_kind(op), meshes.index(mesh), mesh)
 
 
-def controls(
-    block: Block, topology: Topology, predicate: Predicate
-) -> tuple[list[tuple[Op, Op]], list[tuple[Op, Op]]]:
+def controls(block: Block, topology: Topology, predicate: Predicate) -> tuple[list[tuple[Op, Op]], list[tuple[Op, Op]]]:
     """Return the pairs of units of which the first must come first, where nothing says so already.
 
     As in the reference, units are visited in order, and each pair counts as a dependence from then on.
