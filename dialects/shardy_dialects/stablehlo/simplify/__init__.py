@@ -1,6 +1,7 @@
 """A pass: ops that hand on an operand, fold into a constant, or are another op in a simpler form.
 
-Mirrors stablehlo's StablehloAggressiveSimplification.cpp and StablehloAggressiveFolder.cpp, as far as no constant grows.
+Mirrors stablehlo's StablehloAggressiveSimplification.cpp and StablehloAggressiveFolder.cpp, as far as no constant
+grows.
 """
 
 from __future__ import annotations
