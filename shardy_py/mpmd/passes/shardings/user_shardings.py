@@ -112,5 +112,7 @@ def complete_shardings(values: Sequence[Value], table: MutableMapping[int, Tenso
     As in the reference, propagation gives a sharding to all of them, or to none.
     """
     known = next((table[value.id] for value in values if value.id in table), None)
-    for value in values if known is not None else ():
+    if known is None:
+        return
+    for value in values:
         table.setdefault(value.id, TensorSharding.fully_closed(known.mesh, len(value.shape)))
