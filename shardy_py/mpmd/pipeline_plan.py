@@ -13,7 +13,7 @@ from shardy_py.frontends.mlir import import_module, parse_module, print_module, 
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.mpmd.stage_costs import Cut, ProgramCosts, choose_cuts
+from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts
 from shardy_py.plugins import RuleOptions
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
@@ -27,7 +27,7 @@ _GRADIENTS = 2
 
 
 @frozen
-class PlannedPipeline:
+class PipelineOutcome:
     """A schedule for a program that is cut into stages.
 
     Args:
@@ -43,7 +43,7 @@ class PlannedPipeline:
     schedule: str
     chunks: int
     microbatches: int
-    cuts: tuple[Cut, ...]
+    cuts: tuple[StageCost, ...]
     timeline: Timeline
     peak_bytes: int
     fits: bool
@@ -68,11 +68,11 @@ class PipelinePlan:
         skipped: Schedules that do not exist for the numbers, with the reasons.
     """
 
-    candidates: tuple[PlannedPipeline, ...]
+    candidates: tuple[PipelineOutcome, ...]
     skipped: tuple[str, ...] = ()
 
     @property
-    def best(self) -> PlannedPipeline:
+    def best(self) -> PipelineOutcome:
         """The fastest pipeline that fits.
 
         Raises:
@@ -86,7 +86,7 @@ class PipelinePlan:
         return self.candidates[0]
 
     @property
-    def next_best(self) -> PlannedPipeline | None:
+    def next_best(self) -> PipelineOutcome | None:
         """The next one that fits, or None."""
         others = [item for item in self.candidates[1:] if item.fits]
         return others[0] if others else None
@@ -177,15 +177,15 @@ def _in_one_block(result: Result) -> Result:
     return propagate(print_module(write_back(program)))
 
 
-def _times(cuts: Sequence[Cut]) -> StageTimes:
+def _times(cuts: Sequence[StageCost]) -> StageTimes:
     """Return the times of the slowest stage, and of the longest transfer."""
     slowest = max(cut.seconds for cut in cuts)
     return StageTimes(slowest, slowest, slowest, max(cut.transfer_seconds for cut in cuts))
 
 
 def _planned(
-    name: str, chunks: int, microbatches: int, cuts: tuple[Cut, ...], timeline: Timeline, budget: int | None
-) -> PlannedPipeline:
+    name: str, chunks: int, microbatches: int, cuts: tuple[StageCost, ...], timeline: Timeline, budget: int | None
+) -> PipelineOutcome:
     orders = timeline.schedule.orders
     peaks = []
     for mesh, order in enumerate(orders):
@@ -193,4 +193,4 @@ def _planned(
         held = timeline.live(mesh) * max(cut.activation_bytes for cut in own)
         peaks.append(_GRADIENTS * sum(cut.argument_bytes for cut in own) + held)
     peak = max(peaks)
-    return PlannedPipeline(name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget)
+    return PipelineOutcome(name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget)

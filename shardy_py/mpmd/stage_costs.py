@@ -24,7 +24,7 @@ _MOST_PLACES = 400
 
 
 @frozen
-class Cut:
+class StageCost:
     """One stage of a program that is cut: ops that follow each other.
 
     Args:
@@ -122,13 +122,13 @@ class ProgramCosts:
             user = parent
         return numbers[user.id]
 
-    def cut(self, first: int, end: int) -> Cut:
+    def cut(self, first: int, end: int) -> StageCost:
         """Return the stage of some ops."""
         sent = self.crossing[end] if end < self.count else 0
         ops = self.ops[first:end]
         used = {value.id: value for op in ops for inner in op.walk() for value in inner.operands}
         block = block_of_ops(self.ops)
-        return Cut(
+        return StageCost(
             first,
             end,
             self.sums[end] - self.sums[first],
@@ -166,7 +166,7 @@ def _name(op: Op) -> str:
     return " ".join([op.name, *(value.type.text for value in op.results[:1])])
 
 
-def choose_cuts(costs: ProgramCosts, stages: int) -> tuple[Cut, ...]:
+def choose_cuts(costs: ProgramCosts, stages: int) -> tuple[StageCost, ...]:
     """Return the stages of which the slowest is fastest; among equal ones those that send least.
 
     Args:
