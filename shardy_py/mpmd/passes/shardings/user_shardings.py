@@ -94,7 +94,7 @@ def enforce_on_users(value: Value, sharding: TensorSharding, *, completes: bool 
     Args:
         value: The value.
         sharding: The sharding.
-        completes: Whether the other arguments of a fragment, where none has a sharding yet, are replicated from then
+        completes: Whether the other arguments of a fragment, where none has a sharding yet, get open ones from then
             on. As in the reference, an argument of the program leaves them without a sharding.
     """
     for user, number in value.uses:
@@ -107,7 +107,7 @@ def enforce_on_users(value: Value, sharding: TensorSharding, *, completes: bool 
 
 
 def complete_shardings(values: Sequence[Value], table: MutableMapping[int, TensorSharding]) -> None:
-    """Replicate the arguments, or the results, of a fragment that have no sharding, where others of it have one.
+    """Give arguments, or results, of a fragment that have no sharding an open one, where others of it have one.
 
     As in the reference, propagation gives a sharding to all of them, or to none.
     """
@@ -115,4 +115,4 @@ def complete_shardings(values: Sequence[Value], table: MutableMapping[int, Tenso
     if known is None:
         return
     for value in values:
-        table.setdefault(value.id, TensorSharding.fully_closed(known.mesh, len(value.shape)))
+        table.setdefault(value.id, TensorSharding.fully_open(known.mesh, len(value.shape)))
