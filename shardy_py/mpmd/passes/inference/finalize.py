@@ -10,7 +10,7 @@ from typing import ClassVar
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.ir.interfaces.ops import OpSemantics, Reduction
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with_signature
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign, replace_arguments
@@ -140,7 +140,7 @@ def _expand(op: Op, name: str) -> None:
         for user in assigns:
             if require_mesh_tensor(user.results[0]).mesh == mesh:
                 user.set_operand(0, unassign.results[0])
-    if op.results[0].uses:
+    if len(op.operands) == 1:
         op.results[0].replace_all_uses_with(op.operands[0])
     op.erase()
 
@@ -169,12 +169,14 @@ def _combining_op(op: Op, semantics: OpSemantics) -> str:
     if name is not None:
         return str(name)
     word = word_of(op)
-    for other in op.program.walk():
-        if len(other.operands) == 2 and is_meshless(other) and combiner_of(other, semantics) == word:
-            return other.name
     names = combining_ops(op.program, word, semantics)
     if len(names) == 1:
         return names[0]
+    for other in op.program.walk():
+        # A reduction within a tensor combines, too, but not two tensors.
+        is_within = semantics.has_trait(other, Reduction)
+        if len(other.operands) == 2 and is_meshless(other) and not is_within and combiner_of(other, semantics) == word:
+            return other.name
     message = f"no op of the program combines two tensors as mpmd.reduce<{word_of(op)}> asks"
     hint = "write the reduction with ops of the program's dialect, and end it with mpmd.reduce<none>"
     raise VerificationError(Diagnostic("no-combiner", message, op.location, op.name, hint))
