@@ -14,6 +14,7 @@ from shardy_py.support.homes import look_up_in
 if TYPE_CHECKING:
     from shardy_py.mpmd.jax_functions import broadcast, call, fori_loop, named_computation, named_tensor, reduce
     from shardy_py.mpmd.jit import jit
+    from shardy_py.mpmd.pipeline_plan import PipelineOutcome, PipelinePlan, plan
     from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
     from shardy_py.mpmd.schedules.actions import Action, ActionKind
     from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
@@ -26,8 +27,10 @@ __all__ = [
     "SCHEDULES",
     "Action",
     "ActionKind",
+    "PipelinePlan",
     "PipelineProgram",
     "PipelineSchedule",
+    "PipelineOutcome",
     "StageTimes",
     "Timeline",
     "broadcast",
@@ -38,6 +41,7 @@ __all__ = [
     "named_computation",
     "named_tensor",
     "partition",
+    "plan",
     "reduce",
     "search_schedule",
     "simulate",
@@ -50,6 +54,7 @@ __getattr__ = look_up_in(
         f"{__name__}.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
         f"{__name__}.jit": "jit",
         f"{__name__}.pipeline_program": "PipelineProgram partition",
+        f"{__name__}.pipeline_plan": "PipelinePlan PipelineOutcome plan",
         f"{__name__}.schedules.actions": "Action ActionKind",
         f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
         f"{__name__}.schedules.schedule": "PipelineSchedule",

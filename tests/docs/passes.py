@@ -31,7 +31,8 @@ $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=t
 
 What runs in which order, and why, is in
 [`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py).
-Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching`.
+Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching` and
+`stablehlo-simplify`.
 This page is written by `python -m tests.docs`; a test checks that it
 is up to date.
 """

@@ -29,6 +29,7 @@ from shardy_dialects.stablehlo import (
 from shardy_dialects.stablehlo.definitions import Definitions
 from shardy_dialects.stablehlo.gather_scatter.explicit_batching import ExplicitGatherScatterBatchingPass
 from shardy_dialects.stablehlo.local.ops import StablehloLocalOps
+from shardy_dialects.stablehlo.simplify import SimplifyPass
 from shardy_py.plugins import Dialect, Pass, hookimpl
 
 FAMILIES = (
@@ -65,4 +66,4 @@ def shardy_register_dialects() -> list[Dialect]:
 @hookimpl
 def shardy_register_passes() -> list[type[Pass]]:
     """Return the passes."""
-    return [ExplicitGatherScatterBatchingPass]
+    return [ExplicitGatherScatterBatchingPass, SimplifyPass]

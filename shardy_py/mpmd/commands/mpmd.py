@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from shardy_py.cli.command import Command, CommandGroup
+from shardy_py.cli.options import session_options
 
 
 @click.group(cls=CommandGroup)
@@ -44,3 +45,20 @@ def simulate(**options: Any) -> None:
     from shardy_py.mpmd.commands.run_simulate import run_simulate
 
     run_simulate(**options)
+
+
+@mpmd.command(cls=Command)
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--meshes", type=int, default=4, show_default=True, help="The number of meshes.")
+@click.option(
+    "--microbatches", default="8", show_default=True, metavar="M[,M..]", help="The numbers of microbatches to try."
+)
+@click.option("--machine", required=True, metavar="NAME|FILE", help="The machine whose devices the meshes are.")
+@click.option("--budget-memory", metavar="SIZE", help="What a device may use: 16GiB, 500MB; else what it has.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@session_options
+def plan(**options: Any) -> None:
+    """Cut the forward pass in FILE (- for stdin) into stages, and choose schedule and microbatches by cost."""
+    from shardy_py.mpmd.commands.run_plan import run_plan
+
+    run_plan(**options)

@@ -27,7 +27,7 @@ from shardy_py.mpmd.dialect.op_names import (
     UNROLL_COUNTER,
 )
 from shardy_py.mpmd.dialect.origins import UserOrigin, parse_user_origin
-from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
+from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor, type_inside
 
 _NUMBER = re.compile(r"\s*(-?\d+)")
 MESH_NAME = "mesh_name"
@@ -162,7 +162,7 @@ def new_fragment(
         block: A block with its terminator instead.
     """
     if block is None:
-        block = Block(program, [require_mesh_tensor(value).tensor for value in operands])
+        block = Block(program, [type_inside(value) for value in operands])
         returned = () if body is None else body(block)
         block.append(Op(program, RETURN, returned))
     all_attributes: dict[str, Any] = {MESH_NAME: mesh, ORIGIN: tuple(item.attribute for item in origins)}

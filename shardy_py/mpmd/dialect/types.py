@@ -94,6 +94,13 @@ def mesh_tensor_of(value: Value | Type) -> MeshTensor | None:
     return _parse(value.type.text if isinstance(value, Value) else value.text)
 
 
+def type_inside(value: Value) -> Type:
+    """Return the type that an operand has inside of a fragment: the tensor's, or its own where it is no tensor."""
+    type_ = mesh_tensor_of(value)
+    is_token = type_ is None and not isinstance(value.type, TensorType)
+    return value.type if is_token else require_mesh_tensor(value).tensor
+
+
 def require_mesh_tensor(value: Value) -> MeshTensor:
     """Return the type of a value that is a tensor on a mesh.
 

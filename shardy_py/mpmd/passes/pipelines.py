@@ -30,6 +30,7 @@ from shardy_py.mpmd.passes.named.map_input_output import MapInputOutputToMeshPas
 from shardy_py.mpmd.passes.named.map_named_ops import MapNamedOpsToMpmdOpsPass
 from shardy_py.mpmd.passes.named.nameless_clones import InsertNamelessCloneOfNegligibleOpsPass
 from shardy_py.mpmd.passes.named.simplify_named_computations import SimplifyNamedComputationsPass
+from shardy_py.mpmd.passes.named.simplify_ops import SimplifyOpsPass
 from shardy_py.mpmd.passes.named.topology_meshes import GenerateSdyMeshesFromTopologyPass
 from shardy_py.mpmd.passes.named.unroll_loops import FromUnrollToCallCounterPass, UnrollForLoopsPass
 from shardy_py.mpmd.passes.named.unused_arguments import (
@@ -93,6 +94,10 @@ class MpmdImportPipeline(PassPipeline):
         )
         return (
             Stage(CallsToNamedOpsPass(names=functions), "before calls are inlined: some stand for names"),
+            Stage(
+                ValidateNamedOpsInMpmdFuncPass(fail_on_misplaced_names=True, of_public_functions=True),
+                "inlining takes functions away",
+            ),
             Stage(InlineCallsPass(), "inference looks at ops, not into functions"),
             Stage(CsePass(), "equal ops would get a mesh each"),
             Stage(FoldSplatsPass(), "what is constant needs no mesh"),
@@ -101,6 +106,7 @@ class MpmdImportPipeline(PassPipeline):
             *(_mesh_stages() if self.enable_heterogeneous_meshes else ()),
             Stage(UnrollForLoopsPass(), "the rest knows straight code only"),
             Stage(CanonicalizePass(), "indices of unrolled loops are constants"),
+            Stage(SimplifyOpsPass(), "what a dialect folds needs no mesh, either"),
             Stage(FromUnrollToCallCounterPass(), "each iteration is a microbatch"),
             Stage(SinkNegligibleOpsIntoCallOpPass(), "constants have no mesh; as arguments they would need one"),
             Stage(

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from shardy_py.mpmd.passes.fragments.uniquify import UniquifyFunctionInputsOutputsPass
 from shardy_py.mpmd.passes.named.fold_splats import FoldSplatsPass
+from shardy_py.mpmd.passes.named.simplify_ops import SimplifyOpsPass
 from shardy_py.mpmd.passes.shardings.extract_reshards import ExtractReshardsFromInterMeshTransfersPass
 from shardy_py.mpmd.passes.shardings.sharded_types import ConvertSdyShardingsToMpmdTypesPass, SimplifyProgramPass
 from shardy_py.mpmd.passes.shardings.user_shardings import EnforceUserShardingsPass, PopulateUnreducedOutShardingPass
@@ -35,5 +36,6 @@ class MpmdShardingPropagationPipeline(NoFields, PassPipeline):
             Stage(
                 FoldSplatsPass(identities=True), "nothing in a fragment has a sharding any more that folding would lose"
             ),
+            Stage(SimplifyOpsPass(), "fragments that were merged bring constants and their users together"),
             Stage(SimplifyProgramPass(), "copies that no sharding needed go again"),
         )

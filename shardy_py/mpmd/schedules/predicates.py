@@ -108,8 +108,6 @@ def circular_reversed(first: SchedulingUnit, second: SchedulingUnit, meshes: int
 
 def zero_bubble_h1(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
     """`one_forward_one_backward` with gradients of weights in the bubbles, and its memory."""
-    if _same_kind(first, second):
-        return first.counter < second.counter
     mesh, ahead = first.mesh, meshes - first.mesh
     if first.is_input_gradient and second.is_forward and second.counter == first.counter + ahead:
         return True
@@ -133,8 +131,6 @@ def zero_bubble_h2(latency: float) -> Predicate:
         return floor(2 * (meshes - mesh) - 1 + 2 * (meshes - mesh - 1) * latency)
 
     def predicate(first: SchedulingUnit, second: SchedulingUnit, meshes: int) -> bool:
-        if _same_kind(first, second):
-            return first.counter < second.counter
         ahead, behind = in_flight(first.mesh, meshes), in_flight(meshes - first.mesh - 1, meshes)
         if first.is_forward and second.is_backward and first.counter < ahead:
             return True
@@ -157,10 +153,6 @@ def parallel_with_wrap_around(first: SchedulingUnit, second: SchedulingUnit, mes
         return number - unit.counter if unit.counter <= number else number + meshes - unit.counter + meshes
 
     return first.is_forward and second.is_forward and key(first) < key(second)
-
-
-def _same_kind(first: SchedulingUnit, second: SchedulingUnit) -> bool:
-    return (first.is_forward, first.split == "drop") == (second.is_forward, second.split == "drop")
 
 
 def _ends_backward(unit: SchedulingUnit) -> bool:

@@ -16,14 +16,21 @@ from shardy_py.mpmd.dialect.fragments import body_of, call_counter_of, mesh_of, 
 from shardy_py.mpmd.dialect.op_names import IN_SHARDINGS, OUT_SHARDINGS
 
 _MOST_CHARACTERS = 200
-_PER_VALUE = ("arg_attrs", "res_attrs", IN_SHARDINGS, OUT_SHARDINGS)
+_BUFFERS = ("arg_attrs", "res_attrs")
+_SHARDINGS = (IN_SHARDINGS, OUT_SHARDINGS)
 
 
 def body_key(fragment: Op) -> Hashable:
-    """Return a value that is equal for fragments that can share a function: one mesh, equal bodies and shardings."""
-    attributes = tuple(freeze(fragment.attributes.get(name)) for name in _PER_VALUE)
+    """Return a value that is equal for fragments of one mesh with equal bodies, whatever their shardings."""
+    attributes = tuple(freeze(fragment.attributes.get(name)) for name in _BUFFERS)
+    return mesh_of(fragment), attributes, _block_key(body_of(fragment), {})
+
+
+def function_key(fragment: Op) -> Hashable:
+    """Return a value that is equal for fragments that can share a function: equal bodies and shardings."""
+    attributes = tuple(freeze(fragment.attributes.get(name)) for name in _SHARDINGS)
     types = tuple(value.type.text for value in (*fragment.operands, *fragment.results))
-    return mesh_of(fragment), types, attributes, _block_key(body_of(fragment), {})
+    return body_key(fragment), types, attributes
 
 
 def _block_key(block: Block, numbers: dict[int, int]) -> Hashable:

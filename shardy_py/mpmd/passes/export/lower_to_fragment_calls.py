@@ -31,7 +31,13 @@ from shardy_py.mpmd.dialect.fragments import (
 )
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, ORIGIN, REMAT
 from shardy_py.mpmd.dialect.types import require_topology
-from shardy_py.mpmd.passes.export.fragment_functions import argument_shardings, body_key, function_name, module_name
+from shardy_py.mpmd.passes.export.fragment_functions import (
+    argument_shardings,
+    body_key,
+    function_key,
+    function_name,
+    module_name,
+)
 from shardy_py.mpmd.passes.export.reserved_memory import RESERVED
 from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.sharding.mesh import Mesh
@@ -57,7 +63,8 @@ class LowerToFragmentCallsPass:
             fragments = [op for op in block_of(function).ops if is_fragment(op)]
             groups: dict[Hashable, list[Op]] = {}
             for op in fragments:
-                groups.setdefault(body_key(op), []).append(op)
+                groups.setdefault(function_key(op), []).append(op)
+            _reserve_alike(fragments)
             has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
             if self.verbose_logging:
                 context.warnings.extend(_what_meshes_run(function, fragments, has_backward=has_backward))
@@ -87,6 +94,20 @@ def _show_origins(op: Op, *, with_phase: bool) -> str:
     )
 
 
+def _reserve_alike(fragments: Sequence[Op]) -> None:
+    """Reserve for all fragments with equal bodies what the largest of them needs.
+
+    The reference lets them share a function even if their shardings differ; here each sharding has its own.
+    """
+    by_body: dict[Hashable, list[Op]] = {}
+    for op in fragments:
+        by_body.setdefault(body_key(op), []).append(op)
+    for group in by_body.values():
+        reserved = [count for op in group if (count := number_of(op.attributes, RESERVED)) is not None]
+        for op in group if reserved else ():
+            op.attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
+
+
 def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
     """Make the function of a group from its first fragment, and calls of it in the places of all."""
     first = group[0]
@@ -108,9 +129,8 @@ def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
         "function_type": function_type([value.type for value in block.arguments], results),
         MESH_SHAPE: RawAttribute(f"#sdy.mesh{topology.mesh(mesh_of(first))}"),
     }
-    reserved = [count for op in group if (count := number_of(op.attributes, RESERVED)) is not None]
-    if reserved:
-        attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
+    if RESERVED in first.attributes:
+        attributes[RESERVED] = first.attributes[RESERVED]
     function = Op(program, FUNCTION, (), (), attributes, [Region([block])])
     program.new_function_results(function, results)
     counts = len(block.arguments), len(results)

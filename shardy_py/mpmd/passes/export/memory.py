@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -58,12 +59,12 @@ def host_values(function: Op) -> set[int]:
     return ids
 
 
-def bytes_per_device(type_: MeshTensor, topology: Topology) -> int:
-    """Return the bytes of a tensor on each device of its mesh."""
+def bytes_per_device(type_: MeshTensor, topology: Topology) -> Fraction:
+    """Return the bytes of a tensor on each device of its mesh; as in the reference, a boolean is one bit."""
     shape = tuple(size or 0 for size in type_.tensor.shape)
     mesh = topology.mesh(type_.mesh)
     known = set() if mesh is None else {axis.name for axis in mesh.axes}
     if type_.sharding is not None and all(axis.name in known for axis in type_.sharding.axes()):
         shape = local_shape(shape, type_.sharding, mesh)
-    bits = mlir_element_bits(type_.tensor.element_type) or 32
-    return -(-prod(shape) * max(bits, 8) // 8)
+    element = type_.tensor.element_type
+    return Fraction(prod(shape) * (1 if element == "i1" else mlir_element_bits(element) or 32), 8)

@@ -6,6 +6,8 @@ Mirrors mpmd/transforms/export/mark_fragment_reserved_memory.cc.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from math import ceil
 from typing import ClassVar
 
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -45,7 +47,7 @@ def _reserved(function: Op) -> Iterator[tuple[Op, int]]:
     topology, block, hosted = require_topology(function), block_of(function), host_values(function)
     last = {value.id: op for op in block.ops for inner in op.walk() for value in inner.operands}
     attributes = function_argument_attributes(function)
-    live: dict[int, tuple[str, int]] = {}
+    live: dict[int, tuple[str, Fraction]] = {}
 
     def hold(value: Value) -> None:
         type_ = mesh_tensor_of(value)
@@ -61,7 +63,8 @@ def _reserved(function: Op) -> Iterator[tuple[Op, int]]:
     for op in block.ops:
         if is_fragment(op):
             operand_ids = {value.id for value in op.operands}
-            yield op, sum(size for id_, (mesh, size) in live.items() if mesh == mesh_of(op) and id_ not in operand_ids)
+            sizes = [size for id_, (mesh, size) in live.items() if mesh == mesh_of(op) and id_ not in operand_ids]
+            yield op, ceil(sum(sizes))
         for value in op.operands:
             if last[value.id] is op and value.id not in undonated:
                 live.pop(value.id, None)

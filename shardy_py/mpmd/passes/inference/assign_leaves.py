@@ -5,10 +5,11 @@ Mirrors mpmd/transforms/import/infer_mesh_assignment.cc.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.types import TensorType, Type
 from shardy_py.ir.interfaces.ops import OpSemantics, Pure
@@ -178,15 +179,16 @@ class _Leaves:
     def _unused_ops(self) -> None:
         block = block_of(self.function)
         for op in list(block.ops):
-            if not is_meshless(op) or any(value.uses for value in op.results):
+            has_tensors = any(isinstance(value.type, TensorType) for value in op.results)
+            if not is_meshless(op) or (has_tensors and any(value.uses for value in op.results)):
                 continue
             src_set = get_set(op.attributes, SRC_SET)
-            if op.results and isinstance(op.results[0].type, TensorType):
+            if has_tensors:
                 mesh = self._choose(get_set(op.attributes, USE_SET), src_set)
                 if mesh is None:
                     self._refuse_empty(op, "src_set must not be empty for this op.")
                     continue
-                value = op.results[0]
+                value = next(value for value in op.results if isinstance(value.type, TensorType))
                 assign = new_assign(op.program, value, MeshTensor(mesh, value.type), "inferred_unused")  # type: ignore[arg-type]
                 block.insert_after(op, assign)
             elif src_set is not None and not src_set:
@@ -199,28 +201,46 @@ class _Leaves:
         self.problems.append(Diagnostic("no-mesh", f"{message} {hint}", op.location, op.name))
 
     def _wrap(self, op: Op, meshes: list[str]) -> None:
-        """Put an op without results into a fragment on each mesh, on the first one only where it is pure."""
+        """Put an op without tensors as results into a fragment on each mesh, on the first one only where it is pure.
+
+        Tokens go into fragments and out of them as they are; those of the first fragment stand for the op's.
+        """
         program, block = op.program, op.parent
         assert block is not None
         values = used_values(op)
-        for mesh in meshes[:1] if self.semantics.has_trait(op, Pure) else meshes:
-            assigns = [new_assign(program, value, MeshTensor(mesh, value.type)) for value in values]  # type: ignore[arg-type]
-            operands = [block.insert_before(op, assign).results[0] for assign in assigns]
-
-            def fill(inner: object) -> list[Value]:
-                arguments = inner.arguments  # type: ignore[attr-defined]
-                mapping = {value.id: argument for value, argument in zip(values, arguments, strict=True)}
-                clone = clone_op(op, mapping)
-                for name in (SRC_SET, USE_SET):
-                    if name in clone.attributes:
-                        del clone.attributes[name]
-                inner.append(clone)  # type: ignore[attr-defined]
-                return []
-
-            block.insert_before(
-                op, new_fragment(program, mesh, operands, [], attributes=inferred_by(WRAP_RESULTLESS), body=fill)
+        is_single = self.semantics.has_trait(op, Pure) or any(value.uses for value in op.results)
+        for mesh in meshes[:1] if is_single else meshes:
+            operands = [self._on_mesh(value, mesh, op) for value in values]
+            fragment = new_fragment(
+                program,
+                mesh,
+                operands,
+                [value.type for value in op.results],
+                attributes=inferred_by(WRAP_RESULTLESS),
+                body=partial(_fill_with_clone, op, values),
             )
+            block.insert_before(op, fragment)
+            for value, result in zip(op.results, fragment.results, strict=True):
+                value.replace_all_uses_with(result)
         op.erase()
+
+    def _on_mesh(self, value: Value, mesh: str, anchor: Op) -> Value:
+        if not isinstance(value.type, TensorType):
+            return value
+        assert anchor.parent is not None
+        assign = new_assign(anchor.program, value, MeshTensor(mesh, value.type))
+        return anchor.parent.insert_before(anchor, assign).results[0]
+
+
+def _fill_with_clone(op: Op, values: list[Value], inner: Block) -> list[Value]:
+    """Copy an op into a block whose arguments stand for values; return its results."""
+    mapping = {value.id: argument for value, argument in zip(values, inner.arguments, strict=True)}
+    clone = clone_op(op, mapping)
+    for name in (SRC_SET, USE_SET):
+        if name in clone.attributes:
+            del clone.attributes[name]
+    inner.append(clone)
+    return list(clone.results)
 
 
 _HINT = "assign it, or a value that it is made of, to a mesh"

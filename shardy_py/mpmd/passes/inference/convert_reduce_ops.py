@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.fragments import mpmd_functions
 from shardy_py.mpmd.dialect.op_names import REDUCE, REDUCTION, SRC_SET, USE_SET
-from shardy_py.mpmd.passes.inference.combiners import reduction_attribute
+from shardy_py.mpmd.passes.inference.combiners import combining_ops, reduction_attribute
 from shardy_py.values import frozen
 
 COMBINING_OP = "mpmd.combining_op"
-"""The attribute of a reduce with the name of the op that combines two tensors."""
+"""The attribute of a reduce with the name of the op that combines two tensors, where its dialect has several."""
 _NONE = "none"
 
 
@@ -37,7 +39,7 @@ class InferMeshConvertReduceOpsPass:
             below_reduces = {op.id for reduce in function.walk() if word_of(reduce) == _NONE for op in _below(reduce)}
             for op in list(function.walk()):
                 if _is_marked(op) and (self.infer_cross_mesh_reductions or op.id in below_reduces):
-                    _convert(op)
+                    _convert(op, context.semantics)
             for op in list(function.walk()):
                 if word_of(op) == _NONE and word_of(op.operands[0].defining_op) not in ("", _NONE):
                     op.results[0].replace_all_uses_with(op.operands[0])
@@ -77,7 +79,7 @@ def _below(reduce: Op) -> list[Op]:
     return result
 
 
-def _convert(op: Op) -> None:
+def _convert(op: Op, semantics: OpSemantics) -> None:
     program, word = op.program, str(op.attributes[REDUCTION]).partition("<")[2].removesuffix(">")
     operands: list[Value] = []
     flattened: list[Op] = []
@@ -88,7 +90,9 @@ def _convert(op: Op) -> None:
             flattened.append(producer)
         else:
             operands.append(value)
-    attributes = {"reduction": reduction_attribute(word), COMBINING_OP: op.name}
+    attributes: dict[str, Attribute] = {"reduction": reduction_attribute(word)}
+    if combining_ops(program, word, semantics) != [op.name]:
+        attributes[COMBINING_OP] = op.name
     attributes |= {name: op.attributes[name] for name in (SRC_SET, USE_SET) if name in op.attributes}
     new = Op(program, REDUCE, operands, [op.results[0].type], attributes)
     assert op.parent is not None

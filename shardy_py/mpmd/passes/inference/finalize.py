@@ -10,12 +10,13 @@ from typing import ClassVar
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import Maximum, Minimum, OpSemantics, Product, Sum
+from shardy_py.ir.interfaces.ops import OpSemantics, Reduction
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with_signature
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign, replace_arguments
 from shardy_py.mpmd.dialect.op_names import ASSIGN, BROADCAST, REDUCE, REDUCTION, SRC_SET, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
+from shardy_py.mpmd.passes.inference.combiners import combiner_of, combining_ops
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import COMBINING_OP, word_of
 from shardy_py.mpmd.passes.inference.mesh_sets import clear_sets, is_meshless
 from shardy_py.mpmd.passes.inference.rewrite import COPIES
@@ -24,7 +25,6 @@ from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, transf
 from shardy_py.values import frozen
 
 CONVERT_REDUCE = "infer_mesh_convert_reduce_ops"
-_TRAITS = {"add": Sum, "max": Maximum, "min": Minimum, "mul": Product}
 
 
 @frozen
@@ -114,11 +114,7 @@ def _expand_reduces(function: Op, semantics: OpSemantics) -> None:
     for op in list(function.walk()):
         if op.name != REDUCE:
             continue
-        if len(op.operands) == 1:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
-            continue
-        _expand(op, _combining_op(op, semantics))
+        _expand(op, "" if len(op.operands) == 1 else _combining_op(op, semantics))
 
 
 def _expand(op: Op, name: str) -> None:
@@ -131,7 +127,9 @@ def _expand(op: Op, name: str) -> None:
             message = "an operand of the reduce is on no mesh"
             raise VerificationError(Diagnostic("no-mesh", message, op.location, op.name))
         by_mesh.setdefault(require_mesh_tensor(producer.operands[0]).mesh, []).append(producer.operands[0])
-    partial = {mesh: _combined(op, name, mesh, values) for mesh, values in by_mesh.items()}
+    partial = {
+        mesh: _combined(op, name, mesh, values) if len(values) > 1 else values[0] for mesh, values in by_mesh.items()
+    }
     assigns = [user for user, _ in op.results[0].uses if user.name == ASSIGN]
     for mesh in dict.fromkeys(require_mesh_tensor(user.results[0]).mesh for user in assigns):
         on_mesh = [partial[mesh]] if mesh in partial else []
@@ -142,13 +140,13 @@ def _expand(op: Op, name: str) -> None:
         for user in assigns:
             if require_mesh_tensor(user.results[0]).mesh == mesh:
                 user.set_operand(0, unassign.results[0])
+    if len(op.operands) == 1:
+        op.results[0].replace_all_uses_with(op.operands[0])
     op.erase()
 
 
 def _combined(op: Op, name: str, mesh: str, values: list[Value]) -> Value:
-    """Return values of one mesh combined, in a fragment before an op."""
-    if len(values) == 1:
-        return values[0]
+    """Return values of one mesh combined, in a fragment before an op; one value alone is handed on by it."""
     program, block = op.program, op.parent
     assert block is not None
     distinct = list({value.id: value for value in values}.values())
@@ -170,9 +168,14 @@ def _combining_op(op: Op, semantics: OpSemantics) -> str:
     name = op.attributes.get(COMBINING_OP)
     if name is not None:
         return str(name)
-    trait = _TRAITS.get(word_of(op))
+    word = word_of(op)
+    names = combining_ops(op.program, word, semantics)
+    if len(names) == 1:
+        return names[0]
     for other in op.program.walk():
-        if trait is not None and len(other.operands) == 2 and is_meshless(other) and semantics.has_trait(other, trait):
+        # A reduction within a tensor combines, too, but not two tensors.
+        is_within = semantics.has_trait(other, Reduction)
+        if len(other.operands) == 2 and is_meshless(other) and not is_within and combiner_of(other, semantics) == word:
             return other.name
     message = f"no op of the program combines two tensors as mpmd.reduce<{word_of(op)}> asks"
     hint = "write the reduction with ops of the program's dialect, and end it with mpmd.reduce<none>"

@@ -37,7 +37,7 @@ from shardy_py.mpmd.dialect.fragments import (
     terminator_of,
 )
 from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, REDUCTION, SRC_SET, USE_SET
-from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
+from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology, type_inside
 from shardy_py.mpmd.passes.inference.mesh_sets import (
     is_meshless,
     set_of_argument,
@@ -353,7 +353,7 @@ def _pull_in(op: Op, values: Sequence[Value], fragment: Op, assigned: dict[int, 
     new_operands = [parent.insert_before(fragment, assign).results[0] for assign in assigns]
     operands = [*(fragment.operands[number] for number in unassigned), *new_operands]
     old_block = fragment.regions[0].block
-    block = Block(program, [require_mesh_tensor(value).tensor for value in operands])
+    block = Block(program, [type_inside(value) for value in operands])
     move_ops(old_block, block, list(terminator_of(fragment).operands))
     for position, number in enumerate(unassigned):
         old_block.arguments[number].replace_all_uses_with(block.arguments[position])

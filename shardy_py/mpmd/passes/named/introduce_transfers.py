@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import ClassVar
 
 from shardy_py.ir.graph.program import Op, Program, Value
@@ -31,8 +32,7 @@ class IntroduceTransfersPass(NoFields):
         """Rewrite the functions with a topology, callees first."""
         _push_unassigns_into_callees(program)
         for function in mpmd_functions(program):
-            _sums_to_fragments(function, context.semantics)
-            replace_assigns_of_unassigns(function)
+            _visit_assigns(function, context.semantics)
 
 
 def replace_assigns_of_unassigns(function: Op, *, may_transfer: bool = True) -> None:
@@ -43,29 +43,31 @@ def replace_assigns_of_unassigns(function: Op, *, may_transfer: bool = True) -> 
         may_transfer: Whether there may be new transfers of other values than arguments.
     """
     for op in list(function.walk()):
-        if op.name != UNASSIGN or op.parent is None:
-            continue
-        value, source = op.results[0], op.operands[0]
-        source_type = require_mesh_tensor(source)
-        while True:
-            assigns = [user for user, _ in value.uses if user.name == ASSIGN and user.parent is op.parent]
-            if not assigns:
-                break
-            same_type = [user for user in assigns if require_mesh_tensor(user.results[0]) == source_type]
-            others = [user for user in assigns if user not in same_type]
-            if others and not may_transfer and not source.is_block_argument:
-                others = [user for user in others if find_transfer(source, _type(user)) is not None]
-                assigns = [*same_type, *others]
-                if not assigns:
-                    break
-            values = {str(source_type): source}
-            if others:
-                values |= chain_before(source, map(_type, others), earliest(others))
-            for user in assigns:
-                user.results[0].replace_all_uses_with(values[user.results[0].type.text])
-                user.erase()
-        if not value.uses:
-            op.erase()
+        if op.name == UNASSIGN and op.parent is not None:
+            _replace_assigns_of(op, may_transfer=may_transfer)
+
+
+def _replace_assigns_of(op: Op, *, may_transfer: bool) -> None:
+    """Replace the assigns of the value that an unassign takes off its mesh."""
+    value, source = op.results[0], op.operands[0]
+    source_type = require_mesh_tensor(source)
+    while True:
+        assigns = [user for user, _ in value.uses if user.name == ASSIGN and user.parent is op.parent]
+        same_type = [user for user in assigns if require_mesh_tensor(user.results[0]) == source_type]
+        others = [user for user in assigns if user not in same_type]
+        if others and not may_transfer and not source.is_block_argument:
+            others = [user for user in others if find_transfer(source, _type(user)) is not None]
+            assigns = [*same_type, *others]
+        if not assigns:
+            break
+        values = {str(source_type): source}
+        if others:
+            values |= chain_before(source, map(_type, others), earliest(others))
+        for user in assigns:
+            user.results[0].replace_all_uses_with(values[user.results[0].type.text])
+            user.erase()
+    if not value.uses:
+        op.erase()
 
 
 def _type(op: Op) -> MeshTensor:
@@ -111,15 +113,20 @@ def _mesh_before(value: Value) -> MeshTensor | None:
     return require_mesh_tensor(returned.operands[0]).without_sharding() if is_unassign and returned else None
 
 
-def _sums_to_fragments(function: Op, semantics: OpSemantics) -> None:
-    """Turn the sums of unassigns that are assigned to a mesh into fragments there, the outer sum first."""
-    waiting = [op for op in function.walk() if op.name == ASSIGN]
+def _visit_assigns(function: Op, semantics: OpSemantics) -> None:
+    """Visit the assigns in order, as the reference does: a sum comes after the transfers of what stands before it.
+
+    The assigns of an unassigned value become transfers. A sum of unassigns that is assigned to a mesh becomes a
+    fragment there, and its operands are assigned, the outer sum first.
+    """
+    waiting = deque(op for op in function.walk() if op.name == ASSIGN)
     while waiting:
-        assign = waiting.pop(0)
-        add = assign.operands[0].defining_op
-        if add is None or add.name == UNASSIGN or not _is_sum_of_unassigns(assign.operands[0], semantics):
-            continue
-        waiting += _to_fragment(assign, add)
+        assign = waiting.popleft()
+        producer = assign.operands[0].defining_op if assign.parent is not None else None
+        if producer is not None and producer.name == UNASSIGN:
+            _replace_assigns_of(producer, may_transfer=True)
+        elif producer is not None and _is_sum_of_unassigns(assign.operands[0], semantics):
+            waiting.extendleft(reversed(_to_fragment(assign, producer)))
 
 
 def _is_sum_of_unassigns(value: Value, semantics: OpSemantics) -> bool:

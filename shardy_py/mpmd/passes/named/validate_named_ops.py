@@ -22,11 +22,13 @@ class ValidateNamedOpsInMpmdFuncPass:
 
     Args:
         fail_on_misplaced_names: Whether they are an error.
+        of_public_functions: Whether only public functions are visited; private ones may still be inlined.
     """
 
     name: ClassVar[str] = "mpmd-validate-named-ops-in-mpmd-func"
 
     fail_on_misplaced_names: bool = False
+    of_public_functions: bool = False
 
     def run(self, program: Program, context: PassContext) -> None:
         """Visit all of them.
@@ -38,7 +40,7 @@ class ValidateNamedOpsInMpmdFuncPass:
 
     def _problems(self, program: Program) -> Iterator[Diagnostic]:
         for op in ops_named(program, NAMED_COMPUTATION, NAMED_TENSOR):
-            if not _has_meaning(op):
+            if not _has_meaning(op) and not (self.of_public_functions and _is_private(op.parent_op)):
                 message = f"{_WORDS[op.name]} can only be nested in mpmd functions or mpmd ops."
                 hint = "give the function a topology, or inline it into one that has one"
                 yield Diagnostic("misplaced-name", message, op.location, op.name, hint)
@@ -49,6 +51,13 @@ def _has_meaning(op: Op) -> bool:
     if parent is None:
         return False
     return parent.name.startswith("mpmd.") or (parent.name == FUNCTION and TOPOLOGY in parent.attributes)
+
+
+def _is_private(parent: Op | None) -> bool:
+    """Return whether an op is not a public function: it is within other ops, or a function that may be inlined."""
+    if parent is None or parent.name != FUNCTION:
+        return True
+    return parent.attributes.get("sym_visibility") == "private"
 
 
 def report(problems: Iterable[Diagnostic], context: PassContext, *, fails: bool) -> None:

@@ -47,8 +47,21 @@ class PipelineSchedulerPass:
         predicate = find_predicate(self.must_happen_before)
         for function in mpmd_functions(program):
             block = block_of(function)
-            pairs = controls(block, require_topology(function), predicate)
+            pairs, refused = controls(block, require_topology(function), predicate)
             context.warnings.extend(order_block(block, pairs, self.must_happen_before))
+            if refused:
+                context.warnings.append(_contradiction(self.must_happen_before, refused))
+
+
+def _contradiction(schedule: str, refused: list[tuple[Op, Op]]) -> Diagnostic:
+    """Return the warning for pairs of fragments that a schedule orders against what it asks elsewhere."""
+    first, second = refused[0]
+    message = (
+        f"the schedule {schedule} contradicts itself or the data for {len(refused)} pairs of fragments, first of mesh "
+        f"{mesh_of(first)}: microbatch {call_counter_of(first)} before {call_counter_of(second)}"
+    )
+    hint = "choose another schedule, or more microbatches"
+    return Diagnostic("schedule-cycle", message, first.location, first.name, hint)
 
 
 def unit_of(op: Op, topology: Topology) -> SchedulingUnit | None:
@@ -62,24 +75,31 @@ def unit_of(op: Op, topology: Topology) -> SchedulingUnit | None:
     return SchedulingUnit(count == 0, counter, stage_of(op), split_kind(op), meshes.index(mesh), mesh)
 
 
-def controls(block: Block, topology: Topology, predicate: Predicate) -> list[tuple[Op, Op]]:
-    """Return the pairs of units of which the first must come first, where the data do not say so already."""
-    reachable = Ancestors(block)
+def controls(block: Block, topology: Topology, predicate: Predicate) -> tuple[list[tuple[Op, Op]], list[tuple[Op, Op]]]:
+    """Return the pairs of units of which the first must come first, where nothing says so already.
+
+    As in the reference, units are visited in order, and each pair counts as a dependence from then on.
+
+    Returns:
+        The pairs, and those that the schedule asks for against earlier pairs or the data.
+    """
+    dependences = Ancestors(block)
     by_mesh: dict[str, list[tuple[Op, SchedulingUnit]]] = {}
-    for op in block.ops:
-        unit = unit_of(op, topology)
-        if unit is not None:
-            by_mesh.setdefault(unit.mesh_name, []).append((op, unit))
+    units = [(op, unit) for op in block.ops if (unit := unit_of(op, topology)) is not None]
+    for op, unit in units:
+        by_mesh.setdefault(unit.mesh_name, []).append((op, unit))
     count = len(topology.device_meshes)
-    result = []
-    for units in by_mesh.values():
-        for op, unit in units:
-            for other, other_unit in units:
-                if op is other or not predicate(unit, other_unit, count):
-                    continue
-                if not reachable.depends(other, op) and not reachable.depends(op, other):
-                    result.append((op, other))
-    return result
+    pairs, refused = [], []
+    for op, unit in units:
+        for other, other_unit in by_mesh[unit.mesh_name]:
+            if op is other or not predicate(unit, other_unit, count) or dependences.depends(other, op):
+                continue
+            if dependences.depends(op, other):
+                refused.append((op, other))
+            else:
+                dependences.add(other, op)
+                pairs.append((op, other))
+    return pairs, refused
 
 
 class Ancestors:
@@ -97,6 +117,14 @@ class Ancestors:
                     if producer is not None and producer.id in self._sets:
                         bits |= self._sets[producer.id] | (1 << self._numbers[producer.id])
             self._sets[op.id] = bits
+
+    def add(self, op: Op, producer: Op) -> None:
+        """Let an op, and all that depend on it, depend on another one and on all that this depends on."""
+        bit = 1 << self._numbers[op.id]
+        bits = self._sets[producer.id] | 1 << self._numbers[producer.id]
+        for id_, known in self._sets.items():
+            if id_ == op.id or known & bit:
+                self._sets[id_] = known | bits
 
     def depends(self, op: Op, producer: Op) -> bool:
         """Return whether an op needs another one, directly or through others."""

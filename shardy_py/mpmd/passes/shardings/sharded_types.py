@@ -25,6 +25,7 @@ from shardy_py.mpmd.dialect.fragments import is_fragment, mpmd_functions
 from shardy_py.mpmd.dialect.op_names import FOR, IN_SHARDINGS, OUT_SHARDINGS, TRANSFER
 from shardy_py.mpmd.dialect.types import mesh_tensor_of
 from shardy_py.mpmd.passes.region_ops import simplify
+from shardy_py.mpmd.passes.shardings.user_shardings import complete_shardings
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import NoFields
 
@@ -72,17 +73,10 @@ class _Converter:
         with_types(function, arguments, results)
 
     def _complete(self) -> None:
-        """Give neighbours of sharded arguments and results of fragments a sharding, and then what fragments use.
-
-        As in the reference, the attributes of a fragment speak of all its arguments, or of none.
-        """
+        """Give the other results of fragments with a sharded result a sharding, and what fragments use theirs."""
         fragments = [op for op in self._function.walk() if is_fragment(op)]
         for op in fragments:
-            for values in (op.regions[0].block.arguments, op.results):
-                known = next((self._table[value.id] for value in values if value.id in self._table), None)
-                for value in values:
-                    if known is not None and value.id not in self._table:
-                        self._table[value.id] = TensorSharding.fully_closed(known.mesh, len(value.shape))
+            complete_shardings(op.results, self._table)
         for op in fragments:
             for value, argument in zip(op.operands, op.regions[0].block.arguments, strict=True):
                 if argument.id in self._table:

@@ -5,6 +5,7 @@ Mirrors mpmd/transforms/sharding_propagation/enforce_user_shardings.cc and popul
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping, Sequence
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
@@ -60,10 +61,12 @@ class EnforceUserShardingsPass(NoFields):
         """Visit the arguments, then the results of each function."""
         table = program.shardings
         for function in mpmd_functions(program):
+            for op in filter(is_fragment, function.walk()):
+                complete_shardings(body_of(op).arguments, table)
             for value in block_of(function).arguments:
                 sharding = self._cut_off_sub_axes(function, value, f"arg {value.index}", function, context)
                 if sharding is not None:
-                    enforce_on_users(value, sharding)
+                    enforce_on_users(value, sharding, completes=False)
             terminator = return_of(function)
             for result, value in zip(function.function_results, terminator.operands, strict=True):
                 sharding = self._cut_off_sub_axes(function, result, f"result {result.index}", terminator, context)
@@ -85,8 +88,31 @@ class EnforceUserShardingsPass(NoFields):
         return table[value.id]
 
 
-def enforce_on_users(value: Value, sharding: TensorSharding) -> None:
-    """Give the arguments of the fragments that use a value its sharding."""
+def enforce_on_users(value: Value, sharding: TensorSharding, *, completes: bool = True) -> None:
+    """Give the arguments of the fragments that use a value its sharding.
+
+    Args:
+        value: The value.
+        sharding: The sharding.
+        completes: Whether the other arguments of a fragment, where none has a sharding yet, get open ones from then
+            on. As in the reference, an argument of the program leaves them without a sharding.
+    """
     for user, number in value.uses:
         if is_fragment(user):
-            user.program.shardings[body_of(user).arguments[number].id] = sharding
+            table, arguments = user.program.shardings, body_of(user).arguments
+            is_first = not any(argument.id in table for argument in arguments)
+            table[arguments[number].id] = sharding
+            if is_first and completes:
+                complete_shardings(arguments, table)
+
+
+def complete_shardings(values: Sequence[Value], table: MutableMapping[int, TensorSharding]) -> None:
+    """Give arguments, or results, of a fragment that have no sharding an open one, where others of it have one.
+
+    As in the reference, propagation gives a sharding to all of them, or to none.
+    """
+    known = next((table[value.id] for value in values if value.id in table), None)
+    if known is None:
+        return
+    for value in values:
+        table.setdefault(value.id, TensorSharding.fully_open(known.mesh, len(value.shape)))

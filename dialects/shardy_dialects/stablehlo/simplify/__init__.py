@@ -1,0 +1,57 @@
+"""A pass: ops that hand on an operand, fold into a constant, or are another op in a simpler form.
+
+Mirrors stablehlo's StablehloAggressiveSimplification.cpp and StablehloAggressiveFolder.cpp, as far as no constant
+grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from shardy_dialects.stablehlo.simplify.forwarding import FORWARDING, Simplification
+from shardy_dialects.stablehlo.simplify.shapes import SHAPES
+from shardy_dialects.stablehlo.simplify.splats import fold_splat
+from shardy_py.ir.graph.dead_ops import erase_dead_ops
+from shardy_py.ir.graph.program import Op, Program
+from shardy_py.plugins import PassContext
+from shardy_py.values import NoFields
+
+_PREFIX = "stablehlo."
+_MOST_ROUNDS = 20
+
+
+class SimplifyPass(NoFields):
+    """Simplify ops until nothing changes; before meshes are inferred, as each op that stays needs one."""
+
+    name: ClassVar[str] = "stablehlo-simplify"
+    runs_after: ClassVar[str] = "mpmd-simplify-ops"
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Visit all ops in order, again and again, as long as some become simpler."""
+        for _ in range(_MOST_ROUNDS):
+            changed = [op for op in list(program.walk()) if op.name.startswith(_PREFIX) and _simplify(op)]
+            if not changed:
+                break
+            erase_dead_ops(program, context.semantics)
+
+
+def _simplify(op: Op) -> bool:
+    """Replace an op with one result by a simpler one; return whether there is one."""
+    if op.parent is None or len(op.results) != 1 or not op.result.uses:
+        return False
+    value = fold_splat(op)
+    for table in _TABLES:
+        if value is None and op.name in table:
+            value = table[op.name](op)
+    if value is None or value.type != op.result.type:
+        return False
+    shardings = op.program.shardings
+    sharding = shardings.get(op.result.id)
+    if sharding is not None and shardings.setdefault(value.id, sharding) != sharding:
+        return False
+    op.result.replace_all_uses_with(value)
+    return True
+
+
+_TABLES: tuple[Mapping[str, Simplification], ...] = (FORWARDING, SHAPES)

@@ -1,0 +1,196 @@
+"""Stages chosen by cost: where a program is cut, and which schedule with how many microbatches is fastest and fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from shardy_py.api.propagate import propagate
+from shardy_py.api.registries import load_registry
+from shardy_py.api.result import Result
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
+from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
+from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts
+from shardy_py.plugins import RuleOptions
+from shardy_py.support.texts import format_bytes, format_seconds
+from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
+from shardy_py.transforms.run import run_on_attributes
+from shardy_py.values import frozen
+
+SCHEDULES = (("GPipe", 1), ("1F1B", 1), ("ZB-H1", 1), ("ZB-H2", 1), ("Interleaved1F1B", 2), ("ZB-V", 2))
+"""The schedules that are compared, with the stages that each mesh has."""
+_GRADIENTS = 2
+"""Bytes of an argument and of its gradient, in sizes of it."""
+
+
+@frozen
+class PipelineOutcome:
+    """A schedule for a program that is cut into stages.
+
+    Args:
+        schedule: The name of the schedule.
+        chunks: The number of stages on each mesh.
+        microbatches: The number of microbatches.
+        cuts: The stages, in order.
+        timeline: What each mesh does when.
+        peak_bytes: The bytes that a device of the fullest mesh holds: arguments with gradients, and activations.
+        fits: Whether that is within the budget.
+    """
+
+    schedule: str
+    chunks: int
+    microbatches: int
+    cuts: tuple[StageCost, ...]
+    timeline: Timeline
+    peak_bytes: int
+    fits: bool
+
+    @property
+    def seconds(self) -> float:
+        """The time of all microbatches."""
+        return self.timeline.makespan
+
+    @property
+    def seconds_per_microbatch(self) -> float:
+        """The time of all microbatches, divided by their number: what is compared."""
+        return self.seconds / self.microbatches
+
+
+@frozen
+class PipelinePlan:
+    """The pipelines that were tried: first those that fit, the fastest first.
+
+    Args:
+        candidates: All of them.
+        skipped: Schedules that do not exist for the numbers, with the reasons.
+    """
+
+    candidates: tuple[PipelineOutcome, ...]
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> PipelineOutcome:
+        """The fastest pipeline that fits.
+
+        Raises:
+            UnsupportedError: none fits.
+        """
+        if not self.candidates[0].fits:
+            least = min(item.peak_bytes for item in self.candidates)
+            message = f"no schedule fits: the smallest needs {format_bytes(least)} on each device"
+            hint = "give more meshes, smaller microbatches, or axes that shard the arguments"
+            raise UnsupportedError(Diagnostic("no-plan", message, hint=hint))
+        return self.candidates[0]
+
+    @property
+    def next_best(self) -> PipelineOutcome | None:
+        """The next one that fits, or None."""
+        others = [item for item in self.candidates[1:] if item.fits]
+        return others[0] if others else None
+
+    def __str__(self) -> str:
+        """Return the table of the candidates, the stages of the best one, and what the next best costs."""
+        best = self.best
+        lines = ["schedule          stages  microbatches  each        bubble  memory"]
+        for item in self.candidates:
+            over = "" if item.fits else "  over the budget"
+            lines.append(
+                f"{item.schedule:<16}  {len(item.cuts):>6}  {item.microbatches:>12}  "
+                f"{format_seconds(item.seconds_per_microbatch):<10}  {item.timeline.bubble:>6.1%}  "
+                f"{format_bytes(item.peak_bytes)}{over}"
+            )
+        lines += [f"{name}" for name in self.skipped]
+        lines += ["", f"stages of {best.schedule}:", *(f"  {number}: {cut}" for number, cut in enumerate(best.cuts))]
+        other = self.next_best
+        if other is not None:
+            more = other.seconds_per_microbatch / best.seconds_per_microbatch - 1.0
+            lines.append(f"next best: {other.schedule} with {other.microbatches} microbatches costs {more:.1%} more")
+        return "\n".join(lines)
+
+
+def plan(
+    source: Any,
+    *,
+    meshes: int,
+    microbatches: int | Iterable[int],
+    machine: Any,
+    budget_memory: int | None = None,
+    **options: Any,
+) -> PipelinePlan:
+    """Return the stages, the schedule and the number of microbatches that are fastest for a program.
+
+    The program is the forward pass of one microbatch. Its shardings, over the mesh of one stage, are propagated, and
+    each op is priced with the communication that it needs. It is cut where the slowest stage is fastest, and
+    little is sent. A backward part takes as long as two forward parts.
+
+    Args:
+        source: The program, or its result, which `propagate` returned.
+        meshes: The number of meshes.
+        microbatches: The number of microbatches, or several to choose from.
+        machine: The machine, by name or as a value: what one mesh of devices is a part of.
+        budget_memory: The bytes that a device may use; by default what the machine says.
+        options: Options of `propagate`, such as ``mesh`` and ``in_shardings``.
+
+    Raises:
+        OptionError: a number is not positive, or there are fewer ops than stages.
+    """
+    counts = (microbatches,) if isinstance(microbatches, int) else tuple(microbatches)
+    check_counts(meshes=meshes, chunks=1)
+    if not counts:
+        raise OptionError(Diagnostic("invalid-count", "there is no number of microbatches", hint="microbatches=8"))
+    for count in counts:
+        check_counts(microbatches=count)
+    result = source if isinstance(source, Result) else propagate(source, **options)
+    costs = ProgramCosts.of(_in_one_block(result), machine)
+    budget = costs.machine_memory if budget_memory is None else budget_memory
+    candidates, skipped, cuts_by_count = [], [], {}
+    for name, chunks in SCHEDULES:
+        stages = meshes * chunks
+        if stages not in cuts_by_count:
+            cuts_by_count[stages] = choose_cuts(costs, stages) if stages <= costs.count else None
+        cuts = cuts_by_count[stages]
+        for count in counts:
+            if cuts is None:
+                skipped.append(f"{name}: the program has {costs.count} ops for {stages} stages")
+                break
+            try:
+                schedule = build_schedule(name, meshes=meshes, microbatches=count, chunks=chunks)
+            except OptionError as error:
+                skipped.append(f"{name} with {count} microbatches: {error.diagnostics[0].message}")
+                continue
+            candidates.append(_planned(name, chunks, count, cuts, simulate(schedule, _times(cuts)), budget))
+    if not candidates:
+        message = f"the program cannot be cut into {meshes} stages: {'; '.join(skipped)}"
+        raise OptionError(Diagnostic("too-few-ops", message, hint="give fewer meshes"))
+    candidates.sort(key=lambda item: (not item.fits, item.seconds_per_microbatch, item.peak_bytes))
+    return PipelinePlan(tuple(candidates), tuple(skipped))
+
+
+def _in_one_block(result: Result) -> Result:
+    """Return a result whose ops are all in one block, each in a line of its own, by which costs are found again."""
+    registry = load_registry(options=RuleOptions())
+    program = import_module(parse_module(str(result)))
+    run_on_attributes(program, [InlineCallsPass()], PassContext(registry))
+    return propagate(print_module(write_back(program)))
+
+
+def _times(cuts: Sequence[StageCost]) -> StageTimes:
+    """Return the times of the slowest stage, and of the longest transfer."""
+    slowest = max(cut.seconds for cut in cuts)
+    return StageTimes(slowest, slowest, slowest, max(cut.transfer_seconds for cut in cuts))
+
+
+def _planned(
+    name: str, chunks: int, microbatches: int, cuts: tuple[StageCost, ...], timeline: Timeline, budget: int | None
+) -> PipelineOutcome:
+    orders = timeline.schedule.orders
+    peaks = []
+    for mesh, order in enumerate(orders):
+        own = [cuts[stage] for stage in sorted({action.stage for action in order})]
+        held = timeline.live(mesh) * max(cut.activation_bytes for cut in own)
+        peaks.append(_GRADIENTS * sum(cut.argument_bytes for cut in own) + held)
+    peak = max(peaks)
+    return PipelineOutcome(name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget)

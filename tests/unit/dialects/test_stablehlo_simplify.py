@@ -1,0 +1,115 @@
+"""The simplification of StableHLO ops: what hands on an operand, folds, or has a simpler form."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardy_dialects.stablehlo.simplify import SimplifyPass
+from shardy_py.api.registries import load_registry
+from shardy_py.frontends.mlir import import_module, parse_module
+from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.transforms.run import run_on_attributes
+
+T = "tensor<4x8xf32>"
+SPLAT = f"%c = stablehlo.constant dense<2.0> : {T}\n"
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    """Return what is known about ops."""
+    return load_registry(options=RuleOptions())
+
+
+def simplified(body: str, registry: Registry, result: str = T) -> list[Op]:
+    """Return the ops, without the return, that are left of a function whose body gives ``%r``."""
+    text = f"func.func @main(%x: {T}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
+    program = import_module(parse_module(text))
+    run_on_attributes(program, [SimplifyPass()], PassContext(registry))
+    return [op for op in program.functions["main"].regions[0].block.ops if op.name != "func.return"]
+
+
+FORWARDED = {
+    "sum with zeros": f"%c = stablehlo.constant dense<0.0> : {T}\n%r = stablehlo.add %c, %x : {T}",
+    "difference to zeros": f"%c = stablehlo.constant dense<0.0> : {T}\n%r = stablehlo.subtract %x, %c : {T}",
+    "product with ones": f"%c = stablehlo.constant dense<1.0> : {T}\n%r = stablehlo.multiply %x, %c : {T}",
+    "convert": f"%r = stablehlo.convert %x : {T}",
+    "transpose in order": f"%r = stablehlo.transpose %x, dims = [0, 1] : ({T}) -> {T}",
+    "two transposes": (
+        f"%q = stablehlo.transpose %x, dims = [1, 0] : ({T}) -> tensor<8x4xf32>\n"
+        f"%r = stablehlo.transpose %q, dims = [1, 0] : (tensor<8x4xf32>) -> {T}"
+    ),
+    "two reshapes": (
+        f"%q = stablehlo.reshape %x : ({T}) -> tensor<32xf32>\n%r = stablehlo.reshape %q : (tensor<32xf32>) -> {T}"
+    ),
+    "whole slice": f"%r = stablehlo.slice %x [0:4, 0:8] : ({T}) -> {T}",
+    "whole dynamic slice": (
+        "%c = stablehlo.constant dense<3> : tensor<i32>\n"
+        f"%r = stablehlo.dynamic_slice %x, %c, %c, sizes = [4, 8] : ({T}, tensor<i32>, tensor<i32>) -> {T}"
+    ),
+    "choice that is known": (
+        f"{SPLAT}%p = stablehlo.compare GT, %c, %c : ({T}, {T}) -> tensor<4x8xi1>\n"
+        f"%r = stablehlo.select %p, %c, %x : tensor<4x8xi1>, {T}"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", FORWARDED.values(), ids=FORWARDED)
+def test_operands_are_handed_on(body: str, registry: Registry) -> None:
+    """Nothing is left of an op that gives its operand."""
+    assert simplified(body, registry) == []
+
+
+KEPT = {
+    "zeros minus a value": f"%c = stablehlo.constant dense<0.0> : {T}\n%r = stablehlo.subtract %c, %x : {T}",
+    "quotient": f"%c = stablehlo.constant dense<1.0> : {T}\n%r = stablehlo.divide %c, %x : {T}",
+    "product with zeros": f"%c = stablehlo.constant dense<0.0> : {T}\n%r = stablehlo.multiply %x, %c : {T}",
+}
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_what_changes_the_numbers_stays(body: str, registry: Registry) -> None:
+    """An op stays whose operand is not its result, for infinities too."""
+    assert len(simplified(body, registry)) == 2
+
+
+FOLDED = {
+    "%r = stablehlo.sqrt %c : {T}": 1.41421353816986,
+    "%r = stablehlo.subtract %c, %c : {T}": 0.0,
+    "%r = stablehlo.tanh %c : {T}": 0.96402758359909,
+}
+
+
+@pytest.mark.parametrize(("body", "value"), FOLDED.items())
+def test_constants_fold(body: str, value: float, registry: Registry) -> None:
+    """An op on constants of one number is such a constant, rounded to its type."""
+    (op,) = simplified(SPLAT + body.format(T=T), registry)
+    assert float(str(op.attributes["value"]).removeprefix("dense<").partition(">")[0]) == pytest.approx(
+        value, rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**63)])
+def test_integers_that_floats_do_not_hold_are_left_alone(number: int, registry: Registry) -> None:
+    """Sums of large integers would be rounded, or overflow."""
+    type_ = "tensor<i64>"
+    body = f"%c = stablehlo.constant dense<{number}> : {type_}\n%r = stablehlo.add %c, %c : {type_}"
+    assert [op.name for op in simplified(body, registry, type_)] == ["stablehlo.constant", "stablehlo.add"]
+
+
+def test_a_broadcast_that_repeats_nothing_is_a_reshape(registry: Registry) -> None:
+    """A dimension of size 1 that is added is no reason to broadcast."""
+    type_ = "tensor<4x1x8xf32>"
+    (op,) = simplified(f"%r = stablehlo.broadcast_in_dim %x, dims = [0, 2] : ({T}) -> {type_}", registry, type_)
+    assert op.name == "stablehlo.reshape"
+
+
+def test_parts_of_parts_are_joined_at_once(registry: Registry) -> None:
+    """A concatenation of a concatenation has the parts of both."""
+    body = (
+        f"%q = stablehlo.concatenate %x, %x, dim = 0 : ({T}, {T}) -> tensor<8x8xf32>\n"
+        f"%r = stablehlo.concatenate %q, %x, dim = 0 : (tensor<8x8xf32>, {T}) -> tensor<12x8xf32>"
+    )
+    (op,) = simplified(body, registry, "tensor<12x8xf32>")
+    assert len(op.operands) == 3

@@ -1,0 +1,88 @@
+"""Stages, schedule and number of microbatches by cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click", reason="the command needs click")
+
+from click.testing import CliRunner
+
+from shardy_py.cli.app import shardy
+from shardy_py.errors import OptionError, UnsupportedError
+from shardy_py.mpmd import PipelinePlan, plan
+
+LAYERS = 4
+TENSOR = "tensor<256x256xf32>"
+
+
+def chain_of_layers(layers: int = LAYERS) -> str:
+    """Return a program of equal layers."""
+    weights = ", ".join(f"%w{number}: {TENSOR}" for number in range(layers))
+    lines, value = [], "%x"
+    for number in range(layers):
+        lines += [
+            f"%d{number} = stablehlo.dot_general {value}, %w{number}, contracting_dims = [1] x [0] : "
+            f"({TENSOR}, {TENSOR}) -> {TENSOR}",
+            f"%t{number} = stablehlo.tanh %d{number} : {TENSOR}",
+        ]
+        value = f"%t{number}"
+    body = "\n".join(lines)
+    return f"func.func @main(%x: {TENSOR}, {weights}) -> {TENSOR} {{\n{body}\nreturn {value} : {TENSOR}\n}}"
+
+
+@pytest.fixture(scope="module")
+def pipelines() -> PipelinePlan:
+    """Return the plan of four layers on two meshes."""
+    return plan(chain_of_layers(), meshes=2, microbatches=[4, 16], machine="h100-8")
+
+
+def test_equal_layers_are_cut_into_equal_stages(pipelines: PipelinePlan) -> None:
+    """Each of two stages has two of four equal layers, and sends one tensor."""
+    cuts = next(item for item in pipelines.candidates if item.chunks == 1).cuts
+    assert [(cut.first, cut.end) for cut in cuts] == [(0, 4), (4, 8)]
+    assert [cut.sent_bytes for cut in cuts] == [256 * 256 * 4, 0]
+    assert cuts[0].argument_bytes == 3 * 256 * 256 * 4
+    assert cuts[0].seconds == pytest.approx(cuts[1].seconds)
+
+
+def test_the_best_comes_first(pipelines: PipelinePlan) -> None:
+    """Candidates are sorted by the time of a microbatch, and the text says what the next best costs."""
+    times = [item.seconds_per_microbatch for item in pipelines.candidates]
+    assert times == sorted(times)
+    assert pipelines.best.microbatches == 16
+    other = pipelines.next_best
+    assert other is not None
+    assert f"next best: {other.schedule}" in str(pipelines)
+
+
+def test_a_budget_puts_what_does_not_fit_last(pipelines: PipelinePlan) -> None:
+    """With room for a few microbatches, GPipe does not fit, as it holds all of them."""
+    largest = max(item.peak_bytes for item in pipelines.candidates)
+    limited = plan(chain_of_layers(), meshes=2, microbatches=16, machine="h100-8", budget_memory=largest - 1)
+    assert [item.schedule for item in limited.candidates if not item.fits] == ["GPipe"]
+    assert limited.candidates[-1].schedule == "GPipe"
+    nothing = plan(chain_of_layers(), meshes=2, microbatches=16, machine="h100-8", budget_memory=1)
+    with pytest.raises(UnsupportedError, match="no schedule fits"):
+        str(nothing)
+
+
+def test_more_stages_than_ops_are_refused() -> None:
+    """A program with two ops has no three stages."""
+    with pytest.raises(OptionError, match="cannot be cut into 3 stages"):
+        plan(chain_of_layers(1), meshes=3, microbatches=4, machine="h100-8")
+
+
+def test_the_command_prints_json(tmp_path: Path) -> None:
+    """The command says the same as the function, as JSON."""
+    path = tmp_path / "layers.mlir"
+    path.write_text(chain_of_layers(2))
+    arguments = ["mpmd", "plan", str(path), "--meshes", "2", "--microbatches", "4", "--machine", "h100-8", "--json"]
+    outcome = CliRunner().invoke(shardy, arguments)
+    assert outcome.exit_code == 0, outcome.output
+    found = json.loads(outcome.output)
+    assert [stage["end"] for stage in found["stages"]][-1] == 4
+    assert {row["microbatches"] for row in found["candidates"]} == {4}
