@@ -88,10 +88,11 @@ class Converter:
             return
         regions = [self._convert_region(region) for region in function.regions]
         arguments = _argument_types(function, regions)
-        new_function = LocalEmitter(self.program, Block(self.program), self.next_channel).op_like(
+        outside = Block(self.program)
+        new_function = LocalEmitter(self.program, outside, self.next_channel).op_like(
             function, (), (), {"function_type": function_type(arguments, results)}, regions
         )
-        new_function.parent = new_function.prev = new_function.next = None
+        outside.remove(new_function)
         self.program.new_function_results(new_function, results)
         self._table.keep_shardings(outputs, new_function.function_results)
         for region in regions:

@@ -200,7 +200,7 @@ class Padder:
         self, op: Op, operands: Sequence[Value], types: Sequence[Type], changes: Mapping[str, Attribute] | None = None
     ) -> list[Value]:
         """Put an op with other operands and types in the place of an op."""
-        regions, op.regions = op.regions, ()
+        regions = op.take_regions()
         block = Block(self.program)
         emit = LocalEmitter(self.program, block, self.next_channel)
         new_op = emit.op_like(op, operands, types, changes or {}, regions)

@@ -70,10 +70,8 @@ def add_edge(program: Program, owner: Value) -> None:
     edge = Op(program, DATA_FLOW_EDGE, (owner,), (owner.type,), register_uses=False)
     owner.insert_after(edge)
     result = edge.results[0]
-    result.uses = owner.uses[::-1]
-    owner.uses = [(edge, 0)]
-    for user, number in result.uses:
-        user.own_operands()[number] = result
+    owner.replace_all_uses_with(result)
+    edge.register_uses()
     sharding = program.shardings.get(owner.id)
     if sharding is not None:
         program.shardings[result.id] = sharding
@@ -82,12 +80,8 @@ def add_edge(program: Program, owner: Value) -> None:
 def take_out_edge(program: Program, edge: Op) -> None:
     """Remove an edge op; its users use the owner, whose sharding stays as it is."""
     owner, result = edge.operands[0], edge.results[0]
-    for user, number in result.uses:
-        user.own_operands()[number] = owner
-    owner.uses.remove((edge, 0))
-    owner.uses += reversed(result.uses)
-    result.uses = []
-    edge.operands = ()
+    edge.replace_operands(())
+    result.replace_all_uses_with(owner)
     program.shardings.pop(result.id, None)
     if edge.parent is not None:
         edge.parent.remove(edge)

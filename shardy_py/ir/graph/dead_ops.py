@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from shardy_py.ir.graph.op_graph import drop_uses_together
 from shardy_py.ir.graph.program import Block, Op, Program
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
@@ -116,12 +117,6 @@ def erase_together(ops: Sequence[Op]) -> None:
     Args:
         ops: The ops, in program order.
     """
-    inner_ops = [inner for op in ops for inner in op.walk()]
-    gone = {op.id for op in inner_ops}
-    values = {value.id: value for op in inner_ops for value in op.operands}
-    for value in values.values():
-        value.uses = [use for use in value.uses if use[0].id not in gone]
-    for op in inner_ops:
-        op.operands = ()
+    drop_uses_together([inner for op in ops for inner in op.walk()])
     for op in reversed(ops):
         op.erase()

@@ -1,12 +1,13 @@
 """Values, ops, blocks and regions: the parts of the op graph.
 
 The graph is the one mutable structure of the package: prepare and finish rewrite it in place between the two
-ends of a run. Everything else is a frozen value.
+ends of a run. Everything else is a frozen value. Lists of uses, operands, regions and the links between ops change
+through the methods here only; whoever makes ops in bulk (readers and copies of programs) fills them at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shardy_py.ir.graph.attributes import Attribute
@@ -14,6 +15,9 @@ from shardy_py.ir.graph.types import TensorType, Type
 
 if TYPE_CHECKING:
     from shardy_py.ir.graph.program import Program
+
+Use = tuple["Op", int]
+"""An op that uses a value, and the number of the operand."""
 
 
 class Value:
@@ -24,8 +28,8 @@ class Value:
         type: The type.
         owner: The op of a result, the block of an argument, the function op of a function result.
         index: The position among the owner's results or arguments.
-        uses: Every (user op, operand number), oldest first. MLIR keeps them newest first and the reference visits
-            users in that order, so the order is part of the program.
+        uses: Every use, oldest first. MLIR keeps them newest first and the reference visits users in that order, so
+            the order is part of the program.
     """
 
     __slots__ = ("id", "index", "owner", "type", "uses")
@@ -35,7 +39,7 @@ class Value:
         self.type = type_
         self.owner = owner
         self.index = index
-        self.uses: list[tuple[Op, int]] = []
+        self.uses: list[Use] = []
 
     @property
     def defining_op(self) -> Op | None:
@@ -96,20 +100,55 @@ class Value:
         if not new.uses and except_op is None:
             # A value that replaces another one mostly has no uses yet.
             for op, number in self.uses:
-                op.own_operands()[number] = new
+                op.put_operand(number, new)
             new.uses, self.uses = self.uses[::-1], []
             return
-        kept_uses: list[tuple[Op, int]] = []
+        kept_uses: list[Use] = []
         add_use = new.uses.append
         for use in reversed(self.uses):
             op, number = use
             if op is except_op:
                 kept_uses.append(use)
                 continue
-            op.own_operands()[number] = new
+            op.put_operand(number, new)
             add_use(use)
         kept_uses.reverse()
         self.uses = kept_uses
+
+    def move_uses_to(self, new: Value, *, users: Container[int] | None = None, before: Use | None = None) -> None:
+        """Make users use ``new``; their uses keep their order.
+
+        Args:
+            new: The other value.
+            users: The ids of the ops that do; all by default.
+            before: The use of the other value before which the uses come; by default, or where it has no such use,
+                they come last.
+        """
+        moved = [use for use in self.uses if users is None or use[0].id in users]
+        for op, number in moved:
+            if new.type is not self.type:
+                op.program.kinds_hold = False
+            op.put_operand(number, new)
+        self.uses = [] if users is None else [use for use in self.uses if use[0].id not in users]
+        index = new.uses.index(before) if before is not None and before in new.uses else len(new.uses)
+        new.uses[index:index] = moved
+
+    def renew_use(self, op: Op, number: int) -> None:
+        """Make a use the newest one."""
+        self.uses.remove((op, number))
+        self.uses.append((op, number))
+
+    def sort_uses(self, key: Callable[[Use], Any]) -> None:
+        """Bring the uses into the order of a key, oldest first."""
+        self.uses.sort(key=key)
+
+    def drop_uses_by(self, users: Container[int]) -> None:
+        """Forget the uses by ops with some ids, which are about to go."""
+        self.uses = [use for use in self.uses if use[0].id not in users]
+
+    def clear_uses(self) -> None:
+        """Forget all uses, which are about to go, or to be entered anew."""
+        self.uses = []
 
     def _forget_kinds(self) -> None:
         """Note that users of this value get one of another type."""
@@ -122,7 +161,19 @@ class Value:
         return f"<{kind} {self.index} of {self.owner!r}: {self.type}>"
 
 
-def _remove_use(uses: list[tuple[Op, int]], use: tuple[Op, int]) -> None:
+def drop_uses_together(ops: Collection[Op]) -> None:
+    """Leave the use lists of all operands of some ops, which have none from then on.
+
+    The list of uses of each value is visited once, however many of the ops use it.
+    """
+    gone = {op.id for op in ops}
+    for value in {value.id: value for op in ops for value in op.operands}.values():
+        value.drop_uses_by(gone)
+    for op in ops:
+        op.operands = ()
+
+
+def _remove_use(uses: list[Use], use: Use) -> None:
     """Remove a use from a list; the last use is checked first, as ops are erased from the end."""
     if uses and uses[-1] == use:
         uses.pop()
@@ -226,8 +277,24 @@ class Op:
         if old.type is not value.type:
             self.program.kinds_hold = False
         _remove_use(old.uses, (self, number))
-        self.own_operands()[number] = value
+        self.put_operand(number, value)
         value.uses.append((self, number))
+
+    def replace_operands(self, values: Iterable[Value]) -> None:
+        """Use other values, maybe another number of them, with the newest uses."""
+        self.drop_uses()
+        self.operands = list(values)
+        self.register_uses()
+
+    def hand_over_uses(self, successor: Op) -> None:
+        """Let an op with the same operands take over the uses of this one, which has no operands from then on.
+
+        Args:
+            successor: The op; it has not entered its operands into the use lists.
+        """
+        for number, value in enumerate(self.operands):
+            value.uses[value.uses.index((self, number))] = (successor, number)
+        self.operands = ()
 
     def add_region(self, region: Region) -> Region:
         """Add a region behind the others."""
@@ -237,20 +304,25 @@ class Op:
         self.regions = (*self.regions, region)
         return region
 
+    def take_regions(self) -> Sequence[Region]:
+        """Return the regions, for another op; this one has none from then on."""
+        regions, self.regions = self.regions, ()
+        return regions
+
     def drop_uses(self) -> None:
         """Leave the use lists of all operands."""
         for number, value in enumerate(self.operands):
             _remove_use(value.uses, (self, number))
 
-    def own_operands(self) -> list[Value]:
-        """Return the operands as a list to change; the use lists are the caller's to keep right.
+    def put_operand(self, number: int, value: Value) -> None:
+        """Replace an operand; the use lists are the caller's to keep right.
 
         Operands start as a tuple, which a frontend may share, and become a list when the first of them changes.
         """
         operands = self.operands
         if not isinstance(operands, list):
             operands = self.operands = list(operands)
-        return operands
+        operands[number] = value
 
     def erase(self) -> None:
         """Take the op and everything in it out of the program, with the shardings of the values that go.
@@ -269,7 +341,7 @@ class Op:
                     shardings.pop(value.id, None)
                 for op in reversed(list(block.ops)):
                     for value in op.results:
-                        value.uses.clear()
+                        value.clear_uses()
                     op.erase()
         self.drop_uses()
         self.operands = ()
@@ -356,6 +428,18 @@ class Block:
             top = later.pop()
             op = top.first if isinstance(top, Block) else top
 
+    def fill(self, ops: Iterable[Op]) -> None:
+        """Put ops that are in no block yet into this block, which is empty, and in no program yet."""
+        previous: Op | None = None
+        for op in ops:
+            op.parent, op.prev = self, previous
+            if previous is None:
+                self.first = op
+            else:
+                previous.next = op
+            previous = op
+        self.last = previous
+
     @property
     def terminator(self) -> Op | None:
         """The last op."""
@@ -420,6 +504,13 @@ class Region:
         self.blocks = list(blocks)
         self.parent: Op | None = None
         self.handle: Any = None
+        for block in self.blocks:
+            block.parent = self
+
+    def replace_blocks(self, blocks: Iterable[Block]) -> None:
+        """Have other blocks, which the frontend does not know."""
+        self.blocks = list(blocks)
+        self.handle = None
         for block in self.blocks:
             block.parent = self
 

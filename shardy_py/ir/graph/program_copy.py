@@ -45,17 +45,11 @@ class _Copier:
 
     def _fill(self, block: Block, new_block: Block) -> None:
         """Copy the ops of a block with their results and regions, without operands."""
-        previous: Op | None = None
-        op = block.first
-        while op is not None:
-            new_op = self._copy_op(op)
-            new_op.parent, new_op.prev = new_block, previous
-            if previous is None:
-                new_block.first = new_op
-            else:
-                previous.next = new_op
-            previous, op = new_op, op.next
-        new_block.last = previous
+        # A comprehension would be one more function per level of regions.
+        ops = []
+        for op in block.ops:
+            ops.append(self._copy_op(op))
+        new_block.fill(ops)
 
     def _copy_op(self, op: Op) -> Op:
         result = Op.__new__(Op)

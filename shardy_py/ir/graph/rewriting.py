@@ -60,18 +60,9 @@ def clone_region(program: Program, region: Region, mapping: ValueMapping) -> Reg
 
 def _fill(block: Block, new_block: Block, mapping: ValueMapping, pairs: list[tuple[Op, Op]]) -> None:
     """Fill a block with copies of ops, without operands and regions; enter each pair of original and copy."""
-    previous: Op | None = None
-    op = block.first
-    while op is not None:
-        new_op = _clone_shallow(op, mapping)
-        new_op.parent, new_op.prev = new_block, previous
-        if previous is None:
-            new_block.first = new_op
-        else:
-            previous.next = new_op
-        pairs.append((op, new_op))
-        previous, op = new_op, op.next
-    new_block.last = previous
+    new_pairs = [(op, _clone_shallow(op, mapping)) for op in block.ops]
+    new_block.fill([new_op for _, new_op in new_pairs])
+    pairs += new_pairs
 
 
 def clone_function_recursively(function: Op, symbols: SymbolTable) -> Op:
@@ -124,9 +115,8 @@ def _clone_shallow(op: Op, mapping: ValueMapping) -> Op:
 
 
 def _use_operands(op: Op, result: Op, mapping: ValueMapping) -> None:
-    operands = result.operands = tuple([mapping.get(value.id, value) for value in op.operands])
-    for number, value in enumerate(operands):
-        value.uses.append((result, number))
+    result.operands = tuple([mapping.get(value.id, value) for value in op.operands])
+    result.register_uses()
 
 
 def _clone_regions(op: Op, result: Op, mapping: ValueMapping) -> None:
@@ -169,8 +159,7 @@ def move_region(source: Op, target: Op, *, terminator: str) -> Region:
         target: The op that gets it.
         terminator: The name of the ops that end its blocks there.
     """
-    (region,) = source.regions
-    source.regions = ()
+    (region,) = source.take_regions()
     source.add_region(Region())
     target.add_region(region)
     for block in region.blocks:
@@ -217,7 +206,6 @@ def restore(
         del current[name]
     for name, value in attributes.items():
         current[name] = value
-    op.operands = list(operands)
-    op.register_uses()
-    op.regions = ()
+    op.replace_operands(operands)
+    op.take_regions()
     return op

@@ -149,7 +149,7 @@ def order_uses(program: Program) -> None:
     # Each value once: an op may use one as often as it has operands.
     for value in {value.id: value for op in multiple for value in op.operands}.values():
         if len(value.uses) > 1:
-            value.uses.sort(key=use_key)
+            value.sort_uses(use_key)
 
 
 def enter_uses_anew(op: Op) -> None:
@@ -159,12 +159,8 @@ def enter_uses_anew(op: Op) -> None:
         op: An op that uses nothing from outside, such as a function.
     """
     for inner in op.walk():
-        for value in inner.results:
-            value.uses = []
-        for region in inner.regions:
-            for block in region.blocks:
-                for value in block.arguments:
-                    value.uses = []
+        for value in (*inner.results, *region_arguments(inner)):
+            value.clear_uses()
     for region in op.regions:
         for block in region.blocks:
             _enter_uses(block)

@@ -51,14 +51,10 @@ def _capture(loop: Op) -> bool:
         return False
     carried = [index for index in range(len(loop.operands)) if index not in unchanged]
     values = [returned.operands[index] for index in carried]
-    returned.drop_uses()
-    returned.operands = tuple(values)
-    returned.register_uses()
-    regions = loop.regions
+    returned.replace_operands(values)
+    regions = loop.take_regions()
     for region, block in zip(regions, blocks, strict=True):
-        region.blocks = [_without_arguments(block, loop, carried)]
-        region.blocks[0].parent, region.handle = region, None
-    loop.regions = ()
+        region.replace_blocks([_without_arguments(block, loop, carried)])
     operands = [loop.operands[index] for index in carried]
     types = [loop.results[index].type for index in carried]
     new_loop = Op(loop.program, loop.name, operands, types, copy(loop.attributes), regions)
@@ -171,12 +167,8 @@ def _open(value: Value, sharding: TensorSharding, loop: Op) -> None:
     """Make the ops of a loop use a value through a fully open constraint in front of the loop."""
     dims = tuple(DimensionSharding((), False) for _ in sharding.dim_shardings)
     inside = {op.id for region in loop.regions for block in region.blocks for op in block.walk()}
-    users = [use for use in value.uses if use[0].id in inside]
     attributes = {"sharding": TensorSharding(sharding.mesh, dims)}
     constraint = Op(loop.program, CONSTRAINT, (value,), (value.type,), attributes)
     assert loop.parent is not None
     loop.parent.insert_before(loop, constraint)
-    value.uses = [use for use in value.uses if use[0].id not in inside]
-    for user, number in users:
-        user.own_operands()[number] = constraint.results[0]
-    constraint.results[0].uses = users
+    value.move_uses_to(constraint.results[0], users=inside)

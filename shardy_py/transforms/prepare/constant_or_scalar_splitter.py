@@ -284,8 +284,7 @@ def _renew_uses_of_scalars(op: Op) -> None:
     """Put the uses of scalars, which are never copied, to the end, where those of a copy of the op would be."""
     for number, value in enumerate(op.operands):
         if len(value.uses) > 1:
-            value.uses.remove((op, number))
-            value.uses.append((op, number))
+            value.renew_use(op, number)
 
 
 def _inside_out(region: Region) -> Iterator[Op]:

@@ -6,7 +6,6 @@ Mirrors flatten_call_graph.cc::FlattenCallGraphPass and pre_order_funcs.cc::PreO
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import e, exp
 from typing import ClassVar
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -24,7 +23,7 @@ from shardy_py.ir.graph.symbols import (
     has_body,
     set_callee,
 )
-from shardy_py.ir.graph.walk import all_in_region, all_ops, ops_named
+from shardy_py.ir.graph.walk import all_in_region, ops_named
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.sharding.tensor import symbol
 from shardy_py.values import NoFields
@@ -69,16 +68,12 @@ def refuse_too_many_copies(program: Program) -> None:
     calls = ops_named(program, CALL)
     if not calls or all(len(calls) < 2 for calls in calls_by_callee(program).values()):
         return
-    if len(all_ops(program)) * most_copies(len(calls)) <= MAX_COPIED_OPS:
-        return
     functions = functions_callees_first(program)
-    calls_in = calls_by_function(program)
-    sizes = {
-        _name(function): sum(1 for region in function.regions for _ in all_in_region(region)) for function in functions
-    }
-    copies = _instances(functions, calls_in)
-    copied = sum((max(copies[name], 1) - 1) * size for name, size in sizes.items())
-    if copied <= MAX_COPIED_OPS:
+    copies = _instances(functions, calls_by_function(program))
+    # The main function is the largest one of most programs, and nothing calls it.
+    functions = [function for function in functions if copies[_name(function)] > 1]
+    sizes = {_name(function): sum(len(all_in_region(region)) for region in function.regions) for function in functions}
+    if sum((copies[name] - 1) * size for name, size in sizes.items()) <= MAX_COPIED_OPS:
         return
     worst = max(functions, key=lambda function: copies[_name(function)] * sizes[_name(function)])
     count = copies[_name(worst)]
@@ -92,16 +87,6 @@ def refuse_too_many_copies(program: Program) -> None:
             hint="let all calls of a function share its shardings: --dedup-functions-fully, dedup_functions_fully=True",
         )
     )
-
-
-def most_copies(calls: int) -> float:
-    """Return a bound on the copies of a function in a program with so many calls.
-
-    There are as many as chains of calls that end with one of it. A function that is called k times has at most k times
-    as many as one of its callers, so that the numbers of calls of functions multiply while their sum is bounded; the
-    product of numbers with the sum n is at most e ** (n / e).
-    """
-    return exp(min(calls, 100) / e)
 
 
 def _name(function: Op) -> str:

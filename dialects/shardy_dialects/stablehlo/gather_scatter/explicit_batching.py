@@ -200,7 +200,7 @@ def _replace(op: Op, indices: Value, new_indices: Value, kind: _Kind, text: str)
     # Only the operand that holds the indices changes, even if the same value is another operand, too.
     number = op.operands.index(indices, 1)
     operands = [*op.operands[:number], new_indices, *op.operands[number + 1 :]]
-    regions, op.regions = op.regions, ()
+    regions = op.take_regions()
     new = Op(program, op.name, operands, [value.type for value in op.results], attributes, regions)
     op.parent.insert_before(op, new)  # type: ignore[union-attr]
     for old_value, new_value in zip(op.results, new.results, strict=True):

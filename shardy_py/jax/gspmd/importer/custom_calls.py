@@ -35,29 +35,12 @@ def _replace(op: Op, sharding: HloSharding, meshes: Meshes) -> None:
             register_uses=False,
         )
         block.insert_before(op, constraint)
-        operand.uses[operand.uses.index((op, 0))] = (constraint, 0)
+        op.hand_over_uses(constraint)
         value = constraint.results[0]
-    replace_in_order(op.results[0], value, at=(op, 0))
+    op.results[0].move_uses_to(value, before=(op, 0))
     if sharding.group is not None:
         add_group_member(value, sharding.group.number, at=op)
-    if (op, 0) not in operand.uses:
-        op.operands = ()
     op.erase()
-
-
-def replace_in_order(old: Value, new: Value, *, at: tuple[Op, int] | None = None) -> None:
-    """Make all users of a value use another, with the order of uses that the text would give.
-
-    Args:
-        old: The value.
-        new: The other value.
-        at: The use of the other value before which the uses come; by default, after all.
-    """
-    for op, number in old.uses:
-        op.own_operands()[number] = new
-    where = new.uses.index(at) if at in new.uses else len(new.uses)
-    new.uses[where:where] = old.uses
-    old.uses = []
 
 
 def add_group_member(value: Value, number: int, *, at: Op | None = None) -> None:
@@ -76,5 +59,4 @@ def add_group_member(value: Value, number: int, *, at: Op | None = None) -> None
         return
     at.parent.insert_before(at, member)
     if is_used:
-        value.uses[value.uses.index((at, 0))] = (member, 0)
-        at.operands = ()
+        at.hand_over_uses(member)

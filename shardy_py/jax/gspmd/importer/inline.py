@@ -8,7 +8,6 @@ from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rewriting import ValueMapping, clone_op
 from shardy_py.ir.graph.symbols import has_body
 from shardy_py.ir.graph.walk import entry_arguments, ops_named
-from shardy_py.jax.gspmd.importer.custom_calls import replace_in_order
 
 
 def inline_call(call: Op) -> None:
@@ -27,7 +26,7 @@ def inline_call(call: Op) -> None:
     for op in ops:
         block.insert_before(call, clone_op(op, mapping))
     for result, returned in zip(call.results, terminator.operands, strict=True):
-        replace_in_order(result, mapping.get(returned.id, returned))
+        result.move_uses_to(mapping.get(returned.id, returned))
     call.erase()
     is_private = callee.attributes.get("sym_visibility") == "private"
     if is_private and not any(callee_of(op) == callee.attributes["sym_name"] for op in ops_named(program, CALL)):

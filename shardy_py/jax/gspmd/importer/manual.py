@@ -17,7 +17,6 @@ from shardy_py.jax.gspmd.importer.annotations import (
     target_of,
     unspecified_dims,
 )
-from shardy_py.jax.gspmd.importer.custom_calls import replace_in_order
 from shardy_py.jax.gspmd.importer.inline import inline_call
 from shardy_py.jax.gspmd.importer.meshes import Meshes
 from shardy_py.jax.gspmd.importer.regions import ShardRegion, check_borders, find_regions, whole_value_used
@@ -95,10 +94,9 @@ class _Reader:
         computation.add_region(Region([body]))
         block.insert_after(anchor, computation)
         self._fill(body, region, copied)
-        for number, value in enumerate(computation.operands):
-            value.uses.append((computation, number))
+        computation.register_uses()
         for op, result in zip(region.exits, computation.results, strict=True):
-            replace_in_order(op.results[0], result)
+            op.results[0].move_uses_to(result)
             op.erase()
         for op in region.entries:
             self._erase_entry(op)
@@ -116,7 +114,7 @@ class _Reader:
     def _fill(self, body: Block, region: ShardRegion, copied: list[Op]) -> None:
         """Move the ops on shards into a block, and return what leaves it."""
         for op, argument in zip(region.entries, body.arguments, strict=True):
-            replace_in_order(op.results[0], argument)
+            op.results[0].move_uses_to(argument)
         copies: dict[int, Value] = {}
         for op in region.body:
             if op in copied:

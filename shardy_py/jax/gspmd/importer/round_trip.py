@@ -19,7 +19,7 @@ from shardy_py.ir.graph.symbols import SYMBOL_NAME, SymbolTable
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.jax.gspmd.importer.annotated import FRONTEND, MESHES, PREFIX, SHARDING, dictionaries, frontend_attributes
 from shardy_py.jax.gspmd.importer.annotations import TARGET
-from shardy_py.jax.gspmd.importer.custom_calls import add_group_member, replace_in_order
+from shardy_py.jax.gspmd.importer.custom_calls import add_group_member
 from shardy_py.sharding import grammar
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
@@ -148,13 +148,12 @@ def _read_rule(op: Op, texts: Mapping[str, Any]) -> None:
 
 def _replace(op: Op, name: str, attributes: dict[str, Any]) -> None:
     """Put an op of Shardy in the place of a custom call with one operand and one result."""
-    (result,), (operand,) = op.results, op.operands
+    (result,) = op.results
     new_op = Op(op.program, name, op.operands, (result.type,), attributes, register_uses=False)
     assert op.parent is not None
     op.parent.insert_before(op, new_op)
-    operand.uses[operand.uses.index((op, 0))] = (new_op, 0)
-    replace_in_order(result, new_op.results[0])
-    op.operands = ()
+    op.hand_over_uses(new_op)
+    result.move_uses_to(new_op.results[0])
     op.erase()
 
 
@@ -166,5 +165,5 @@ def _read_result(op: Op, value: TensorShardingPerValue) -> None:
             items = list(dictionaries(function, "res_attrs") or ({},) * len(function.function_results))
             items[number] = {**items[number], SHARDY_SHARDING: value.shardings[0]}
             function.attributes["res_attrs"] = tuple(items)
-    replace_in_order(op.results[0], op.operands[0], at=(op, 0))
+    op.results[0].move_uses_to(op.operands[0], before=(op, 0))
     op.erase()

@@ -14,7 +14,6 @@ from shardy_py.ir.graph.types import OpaqueType
 from shardy_py.ir.graph.walk import ops_named, outermost
 from shardy_py.jax.gspmd.importer.annotated import frontend_attributes
 from shardy_py.jax.gspmd.importer.annotations import TARGET
-from shardy_py.jax.gspmd.importer.custom_calls import replace_in_order
 from shardy_py.jax.gspmd.importer.inline import inline_call
 from shardy_py.jax.gspmd.importer.round_trip import PREFIX, read_text
 from shardy_py.sharding.tensor import TensorShardingPerValue
@@ -68,7 +67,7 @@ def _rebuild(call: Op) -> Op:
     computation.add_region(Region([body]))
     block.insert_before(call, computation)
     for value, result in zip(outputs, computation.results, strict=True):
-        replace_in_order(value, result)
+        value.move_uses_to(result)
     for number, argument in enumerate(body.arguments):
         call.set_operand(number, argument)
     if join is not None:

@@ -199,8 +199,7 @@ def _make_halves(op: Op, halves: _Halves) -> None:
     types = [op.results[index].type for index in first]
     residual_types = [MeshTensor(mesh_of(op), value.type).type for value in residuals]  # type: ignore[arg-type]
     numbers = {value.id: value.index for value in body.arguments}
-    region = op.regions[0]
-    op.regions = ()
+    region = op.take_regions()[0]
     op.add_region(Region())
     keep = Op(program, op.name, op.operands, [*types, *residual_types], _half(op, KEEP_TRANSFERRED), [region])
     parent.insert_before(op, keep)

@@ -95,8 +95,7 @@ def _map_computation(op: Op, name: str, assignment: MeshAssignment) -> None:
         if value.id not in assigned:
             assign = new_assign(program, value, MeshTensor(assignment.mesh, value.type), name)  # type: ignore[arg-type]
             assigned[value.id] = parent.insert_before(op, assign).results[0]
-    block = op.regions[0].block
-    op.regions = ()
+    block = op.take_regions()[0].block
     op.add_region(Region())
     counters = {counter: number_of(op.attributes, counter) for counter in COUNTERS}
     fragment = new_fragment(

@@ -147,8 +147,7 @@ def _replace(op: Op, types: list[Type]) -> None:
     for name in (SHARDING, IN_SHARDINGS, OUT_SHARDINGS):
         if name in attributes:
             del attributes[name]
-    regions = list(op.regions)
-    op.regions = ()
+    regions = op.take_regions()
     for _ in regions:
         op.add_region(Region())
     if op.name == FOR:

@@ -233,8 +233,7 @@ def test_functions_are_created_with_their_bodies(program):
 def test_the_number_of_operands_may_change(program):
     """The native op is replaced, with its regions and attributes."""
     region, add = _find(program, "t.region"), _find(program, "stablehlo.add")
-    region.own_operands().append(add.result)
-    add.result.uses.append((region, 1))
+    region.replace_operands([*region.operands, add.result])
     region.attributes["k"] = 1
     text = _written(program)
     assert '%1 = "t.region"(%0, %0) ({\n      %3 = "t.inner"(%0) {n = 3 : i32}' in text

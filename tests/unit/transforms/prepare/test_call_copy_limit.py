@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import pytest
 
 import shardy_py as sdy
 from shardy_py.cli import opt
 from shardy_py.errors import UnsupportedError
-from shardy_py.transforms.prepare.flatten_call_graph import most_copies
 
 pytest.importorskip("jaxlib")
 
@@ -59,17 +56,3 @@ def test_the_passes_alone_refuse_too(name: str, tmp_path, capsys) -> None:  # ty
     path.write_text(tree(40))
     assert opt.main([f"-{name}", str(path)]) == 1
     assert "the calls of functions in each other multiply" in capsys.readouterr().err
-
-
-def test_the_bound_holds_however_calls_are_spread() -> None:
-    """No chain of functions, however often each calls the next one, makes more copies than the bound says."""
-
-    def spread(calls: int) -> list[tuple[int, ...]]:
-        """Return all ways to spread calls over the functions of a chain, for each how often it calls the next."""
-        ways = [(calls,)]
-        for first in range(1, calls):
-            ways += [(first, *rest) for rest in spread(calls - first)]
-        return ways
-
-    for calls in range(1, 13):
-        assert max(map(prod, spread(calls))) <= most_copies(calls) < 2**calls
