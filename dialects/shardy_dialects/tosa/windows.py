@@ -93,7 +93,7 @@ FAMILIES = {
 
 
 def _numbers(op: Op, name: str) -> tuple[int, ...]:
-    values = op.attributes[name]
+    values: Any = op.attributes[name]
     return tuple(int(item) for item in getattr(values, "values", values))
 
 

@@ -31,7 +31,7 @@ def test_columns_and_rows_need_one_sum() -> None:
 
 @pytest.mark.parametrize("name", ["convolution", "strided", "depthwise"])
 def test_space_is_sharded_by_halos(name: str) -> None:
-    """Windows over sharded rows and columns read what neighbours send, in uneven parts, too; padding stays what it is."""
+    """Windows over sharded rows and columns read what neighbours send, in uneven parts, too; padding counts."""
     run = run_sharded(MODULES[name][0], FUNCTIONS, {"d": 2, "m": 3}, in_shardings={0: (None, "m", "d", None)})
     assert run.ok, run.difference
     assert set(run.collectives) == {"windows"}
