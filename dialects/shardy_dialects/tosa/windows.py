@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins import Dialect, Pure, Shard, no_local_form, with_window
 from shardy_py.sharding import einsum
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.unknown_size import is_large
 from shardy_py.values import frozen
 
 _GATHERED = [FactorKind.NEED_REPLICATION]
@@ -40,12 +43,14 @@ class _Family:
         operands, results = self.text.split(" -> ")
         points = [f"z{number}" for number in range(len(op.operands) - operands.count(",") - 1)]
         moved, whole = self.space, self.kernel.split()
-        if op.name == "tosa.avg_pool2d":
-            # The number of elements in a window at the border depends on the padding.
-            whole = [name for number, name in enumerate(moved) if any(_pads(op, number))]
-            moved = [name for name in moved if name not in whole]
-            results = " ".join(f"{name}2" if name in whole else name for name in results.split())
-            whole += [f"{name}2" for name in whole]
+        # What is sent needs all sizes; the number of elements in a window at the border depends on the padding.
+        is_average = op.name == "tosa.avg_pool2d"
+        fixed = [name for number, name in enumerate(moved) if is_average and any(_pads(op, number))]
+        if not _has_sizes(op):
+            fixed = moved
+        moved = [name for name in moved if name not in fixed]
+        results = " ".join(f"{name}2" if name in fixed else name for name in results.split())
+        whole += [*fixed, *(f"{name}2" for name in fixed)]
         return einsum.rule(
             f"{', '.join([operands, *points])} -> {results}",
             reduction=self.reduction,
@@ -95,6 +100,11 @@ FAMILIES = {
 def _numbers(op: Op, name: str) -> tuple[int, ...]:
     values: Any = op.attributes[name]
     return tuple(int(item) for item in getattr(values, "values", values))
+
+
+def _has_sizes(op: Op) -> bool:
+    shapes = [static_shape(value.type) for value in op.operands]
+    return all(shape is not None and not any(map(is_large, shape)) for shape in shapes)
 
 
 def _pads(op: Op, number: int) -> tuple[int, int]:

@@ -50,3 +50,10 @@ def test_padded_averages_need_whole_space() -> None:
     columns = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, None, "d", None)})
     assert rows.results[0] is None
     assert str(columns.results[0]) == '<@mesh, [{}, {}, {"d"}, {}]>'
+
+
+def test_space_of_images_with_dynamic_sizes_is_gathered() -> None:
+    """What neighbours send needs the sizes: without them space is gathered, and the program becomes local."""
+    text = MODULES["depthwise"][0].replace("2x4x4x", "?x4x4x")
+    result = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, "d", None, None)})
+    assert "stablehlo.all_gather" in result.local().text
