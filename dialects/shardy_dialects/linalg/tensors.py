@@ -76,6 +76,24 @@ def insert_slice_rule(op: Op) -> OpShardingRule | None:
     return builder.build()
 
 
+def scatter_rule(op: Op) -> OpShardingRule | None:
+    """Pass the dimensions through that are not scattered along; which place an element goes to is not known before."""
+    source, target, places = (tensor_shape(value) for value in op.operands)
+    written, scattered = places[:-1], op.attributes["scatter_dims"]
+    kept = [dim for dim in range(len(target)) if len(source) == len(written) + len(target) or dim not in scattered]
+    if len(source) != len(written) + len(kept):
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(target):
+        if dim in scattered:
+            builder.add_factor({1: dim}, {0: dim}, size, kind=FactorKind.NEED_REPLICATION)
+        else:
+            builder.add_factor({0: len(written) + kept.index(dim), 1: dim}, {0: dim}, size)
+    for dim, size in enumerate(written):
+        builder.add_factor({0: dim, 2: dim}, {}, size, kind=FactorKind.NEED_REPLICATION)
+    return builder.build()
+
+
 def kept_dims(sizes: Sequence[int], kept_sizes: Sequence[int]) -> list[int | None] | None:
     """Return for each dimension of a slice its number among those that are kept, None where it is left out.
 
@@ -138,6 +156,7 @@ def register(dialect: Dialect) -> None:
     dialect.op(
         "tensor.insert_slice", traits=[Pure], rule=partial(_static, insert_slice_rule), local=localize_insert_slice
     )
+    dialect.op("tensor.scatter", traits=[Pure], rule=partial(_static, scatter_rule), local=local_by_types)
     dialect.op("tensor.pad", traits=[Pure], rule=partial(_static, window_rule), local=local_by_types)
     dialect.op("tensor.concat", traits=[Concatenation, Pure], rule=partial(_static, concat_rule), local=local_by_types)
     dialect.op(

@@ -3,7 +3,7 @@
 Shapes are operands of the type ``!tosa.shape``, made by ``tosa.const_shape``; zero points are tensors of one element.
 """
 
-from shardy_dialects.tosa import elementwise, images, moves, products, reductions
+from shardy_dialects.tosa import elementwise, images, moves, products, reductions, windows
 from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import (
     BranchCost,
@@ -24,7 +24,7 @@ tosa.op("tosa.const_shape", traits=[Pure])
 tosa.op("tosa.cond_if", traits=[RecursiveMemoryEffects], data_flow=BranchDataFlow(first_operand=1), cost=BranchCost())
 tosa.op("tosa.while_loop", traits=[RecursiveMemoryEffects], data_flow=LoopDataFlow(yielding=(1,)))
 tosa.op("tosa.yield", traits=[IsTerminator, Pure])
-for _family in (elementwise, products, reductions, images, moves):
+for _family in (elementwise, products, reductions, images, windows, moves):
     _family.register(tosa)
 for _definition in tosa.definitions:
     # Numbers among the attributes are axes, strides and the like, no sizes of operands.

@@ -1,4 +1,4 @@
-"""Pooling, resizing and Fourier transforms: images are whole, batches and channels are sharded."""
+"""Resizing and Fourier transforms: images are whole, batches and channels are sharded."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from shardy_py.sharding.rule import OpShardingRule
 _IMAGE = "h w p q"
 
 
-def _pool(op: Op) -> OpShardingRule | None:
-    """Return the rule of a pooling, which may have zero points."""
-    points = "".join(f", z{number}" for number in range(1, len(op.operands)))
-    return einsum.rule(f"n h w c{points} -> n p q c", need_replication=_IMAGE.split())(op)
-
-
 def _resize(op: Op) -> OpShardingRule | None:
     shapes = ", " * (len(op.operands) - 1)
     return einsum.rule(f"n h w c{shapes} -> n p q c", need_replication=_IMAGE.split())(op)
@@ -23,8 +17,6 @@ def _resize(op: Op) -> OpShardingRule | None:
 
 def register(tosa: Dialect) -> None:
     """Define the ops."""
-    for name in ("avg_pool2d", "max_pool2d"):
-        tosa.op(f"tosa.{name}", traits=[Pure], rule=_pool)
     tosa.op("tosa.resize", traits=[Pure], rule=_resize)
     tosa.op("tosa.fft2d", traits=[Pure], rule="n h w, n h w -> n h w, n h w", need_replication="h, w")
     tosa.op("tosa.rfft2d", traits=[Pure], rule="n h w -> n h v, n h v", need_replication="h, w, v")

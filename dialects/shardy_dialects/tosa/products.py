@@ -12,10 +12,7 @@ from shardy_py.sharding.rule import OpShardingRule
 RULES: dict[str, tuple[str, str, str, int | tuple[int, ...]]] = {
     "matmul": ("n h c, n c w -> n h w", "c", "", ()),
     "fully_connected": ("n c, o c, o -> n o", "c", "", 2),
-    "conv2d": ("n h w c, o k l c, o -> n p q o", "c", "h w k l p q", 2),
     "transpose_conv2d": ("n h w c, o k l c, o -> n p q o", "c", "h w k l p q", 2),
-    "conv3d": ("n d h w c, o j k l c, o -> n p q r o", "c", "d h w j k l p q r", 2),
-    "depthwise_conv2d": ("n h w c, k l c m, (c m) -> n p q (c m)", "", "h w k l p q", ()),
 }
 """The text of a rule, what is reduced, what must be whole, and the operand that a reduction starts from."""
 

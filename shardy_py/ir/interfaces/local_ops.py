@@ -178,7 +178,15 @@ class LocalOps(Protocol):
         """
         ...
 
-    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+    def windows(
+        self,
+        shard: Shard,
+        value: Value,
+        dim: int,
+        sharding: TensorSharding,
+        windows: Windows,
+        fill: Value | None = None,
+    ) -> Value | None:
         """Exchange the window of a dimension that each device needs; None where the dialect gathers instead.
 
         Args:
@@ -187,6 +195,7 @@ class LocalOps(Protocol):
             dim: The dimension.
             sharding: A sharding whose parts along the dimension the windows are for.
             windows: The windows.
+            fill: The scalar for places that no part has elements for; None where they do not matter.
         """
         return None
 

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from shardy_py.ir.graph.program import Value
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.support.arguments import as_integer
 
 
 def with_window(
-    shard: Shard, number: int, dim: int, starts: Sequence[int], size: int, *, result_dim: int | None = None
+    shard: Shard,
+    number: int,
+    dim: int,
+    starts: Sequence[int],
+    size: int,
+    *,
+    result_dim: int | None = None,
+    fill: Value | None = None,
 ) -> Shard:
     """Return a shard in which each device has a window of an operand, after a halo exchange.
 
@@ -22,8 +30,9 @@ def with_window(
         dim: The dimension of the operand.
         starts: For each part of the dimension of the first result, the index in the global operand where its window
             begins; it may be negative.
-        size: The size of all windows. What lies outside of the whole operand is undefined.
+        size: The size of all windows.
         result_dim: The dimension of the first result, by default that of the same number.
+        fill: The scalar that stands where a window lies outside of the whole operand; undefined by default.
 
     Raises:
         ValueError: there is no such operand or dimension, or the windows are not one per part, of whole numbers.
@@ -48,7 +57,7 @@ def with_window(
             raise no_local_form(f"{ends} are sharded in different ways")
         held = own_runs(length, parts, value.shape[dim])
     sharding = _of_one_dim(shard, dim, len(value.shape), after, target)
-    window = shard.ops.windows(shard, value, dim, sharding, Windows(held, starts, size))
+    window = shard.ops.windows(shard, value, dim, sharding, Windows(held, starts, size), fill)
     if window is None:
         raise no_local_form("the ops for communication send no windows of a dimension")
     operands = [window if index == number else other for index, other in enumerate(shard.operands)]

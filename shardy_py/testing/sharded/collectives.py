@@ -72,6 +72,10 @@ def own_op(op: Op, device: int, operands: Sequence[Array]) -> Array:
         return _window([value] * len(group), group.index(device), attributes)
     if kind == "mask":
         return _masked(value, attributes, operands[1:])
+    if kind == "outside":
+        low, high = attributes["table"][device]
+        inside = _inside(value, attributes["dim"], low, high)
+        return np.where(inside, value, operands[1].astype(value.dtype))
     if kind == "reshape":
         return np.reshape(value, attributes["shape"])
     if kind == "transpose":
@@ -117,7 +121,12 @@ def _masked(value: Array, attributes: Mapping[str, Any], operands: Sequence[Arra
     """Return an array with a scalar in the place of all but the first elements along a dimension."""
     dim, fill = attributes["dim"], operands[0]
     count = attributes["count"] if "count" in attributes else int(operands[1])
-    inside = np.arange(value.shape[dim]) < count
+    return np.where(_inside(value, dim, 0, count), value, fill.astype(value.dtype))
+
+
+def _inside(value: Array, dim: int, low: int, high: int) -> Array:
+    """Return which places along a dimension lie between two, in a shape that broadcasts."""
+    places = np.arange(value.shape[dim])
     shape = [1] * value.ndim
     shape[dim] = -1
-    return np.where(inside.reshape(shape), value, fill.astype(value.dtype))
+    return ((low <= places) & (places < high)).reshape(shape)

@@ -14,7 +14,7 @@ from shardy_py.ir.graph.types import TensorType, Type, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard
 from shardy_py.layout.numpy_arrays import numpy_dtype
 from shardy_py.sharding.combiner import Combiner
-from shardy_py.sharding.shard_moves import Windows, plan_rounds
+from shardy_py.sharding.shard_moves import Windows, covered, plan_rounds
 from shardy_py.sharding.shard_positions import replica_groups
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.testing.numeric.pieces import Array
@@ -136,14 +136,27 @@ class VirtualOps(LocalOps):
             return None
         return None if array is None else _emit(emit, "scalar", [], tensor(dtype=element_type), number=array)
 
-    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+    def windows(
+        self,
+        shard: Shard,
+        value: Value,
+        dim: int,
+        sharding: TensorSharding,
+        windows: Windows,
+        fill: Value | None = None,
+    ) -> Value | None:
         """Return what each device needs of a dimension."""
         shape = list(value.shape)
         shape[dim] = windows.size
         rounds = plan_rounds(windows.held, windows.starts, windows.size)
         kind = "own_window" if all(item.is_local for item in rounds) else "windows"
         groups = replica_groups(shard.mesh(sharding), sharding.of_dimension(dim).axes)
-        return _emit(shard.emit, kind, [value], _like(value, shape), dim=dim, groups=groups, windows=windows)
+        window = _emit(shard.emit, kind, [value], _like(value, shape), dim=dim, groups=groups, windows=windows)
+        if fill is None:
+            return window
+        limits = covered(rounds, len(windows.starts))
+        table = tuple(limits[position] for position in shard.positions(sharding, dim))
+        return _emit(shard.emit, "outside", [window, fill], window.type, dim=dim, table=table)
 
     def constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value | None:
         """Return nothing: every constant is made whole, and then cut."""

@@ -151,11 +151,19 @@ class StablehloLocalOps(LocalOps):
         type_ = tensor(dtype=element_type)
         return emit.op("stablehlo.constant", (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")}).result
 
-    def windows(self, shard: Shard, value: Value, dim: int, sharding: TensorSharding, windows: Windows) -> Value | None:
+    def windows(
+        self,
+        shard: Shard,
+        value: Value,
+        dim: int,
+        sharding: TensorSharding,
+        windows: Windows,
+        fill: Value | None = None,
+    ) -> Value | None:
         """Return the elements of a dimension that each device needs, sent by permutes."""
         from shardy_dialects.stablehlo.local.windows import Cut, WindowFetcher
 
-        fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size)
+        fetcher = WindowFetcher(Cut(shard, sharding, dim), dim, windows.size, fill)
         return fetcher.fetch(value, windows.held, windows.starts)
 
     def padded_attributes(

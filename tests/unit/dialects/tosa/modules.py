@@ -76,6 +76,22 @@ MODULES: Mapping[str, tuple[str, dict[int, tuple[str | None, ...]]]] = {
         ),
         {0: ("d", None, None, "m")},
     ),
+    "strided": (
+        main(
+            "1x7x8x4xf32 8x3x3x4xf32 8xf32",
+            "1x4x4x8xf32",
+            """
+    %z = "tosa.const"() <{values = dense<0.5> : tensor<1xf32>}> : () -> !z
+    %0 = tosa.conv2d %arg0, %arg1, %arg2, %z, %z {
+      acc_type = f32, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 0>, stride = array<i64: 2, 2>
+    } : (tensor<1x7x8x4xf32>, tensor<8x3x3x4xf32>, !bias, !z, !z) -> tensor<1x4x4x8xf32>
+    %1 = tosa.max_pool2d %0 {
+      kernel = array<i64: 3, 3>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>
+    } : (tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+    return %1 : tensor<1x4x4x8xf32>""",
+        ),
+        {0: (None, "d", "m", None)},
+    ),
     "depthwise": (
         main(
             "2x4x4x4xf32 3x3x4x2xf32 8xf32",
@@ -185,20 +201,20 @@ def _numbers(value: Any) -> list[int]:
     return [int(item) for item in getattr(value, "values", value)]
 
 
-def _windows(x: Any, kernel: tuple[int, int], op: Any) -> Any:
+def _windows(x: Any, kernel: tuple[int, int], op: Any, fill: float) -> Any:
     """Return the windows of padded images, as further dimensions behind the channels."""
     top, bottom, left, right = _numbers(op.attributes["pad"])
-    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
     rows, columns = _numbers(op.attributes["stride"])
     return np.lib.stride_tricks.sliding_window_view(padded, kernel, (1, 2))[:, ::rows, ::columns]
 
 
 def _conv2d(x: Any, w: Any, b: Any, y: Any, z: Any, *, op: Any) -> Any:
-    return np.einsum("npqckl,oklc->npqo", _windows(x, w.shape[1:3], op), w) + b
+    return np.einsum("npqckl,oklc->npqo", _windows(x, w.shape[1:3], op, y[0]) - y[0], w - z[0]) + b
 
 
 def _depthwise(x: Any, w: Any, b: Any, y: Any, z: Any, *, op: Any) -> Any:
-    result = np.einsum("npqckl,klcm->npqcm", _windows(x, w.shape[:2], op), w)
+    result = np.einsum("npqckl,klcm->npqcm", _windows(x, w.shape[:2], op, y[0]) - y[0], w - z[0])
     return result.reshape(*result.shape[:3], -1) + b
 
 
@@ -234,7 +250,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         "argmax": lambda x, op: x.argmax(op.attributes["axis"]).astype(np.int32),
         "conv2d": _conv2d,
         "depthwise_conv2d": _depthwise,
-        "max_pool2d": lambda x, op: _windows(x, tuple(_numbers(op.attributes["kernel"])), op).max((-2, -1)),
+        "max_pool2d": lambda x, op: _windows(x, tuple(_numbers(op.attributes["kernel"])), op, -np.inf).max((-2, -1)),
         "reshape": lambda x, shape: x.reshape(tuple(shape)),
         "transpose": lambda x, op: x.transpose(_numbers(op.attributes["perms"])),
         "slice": _slice,

@@ -8,7 +8,7 @@ pytest.importorskip("jaxlib", reason="MLIR reads the modules")
 
 import shardy_py as sdy
 from shardy_py.testing import run_sharded
-from tests.unit.dialects.tosa.modules import FUNCTIONS, MODULES
+from tests.unit.dialects.tosa.modules import FUNCTIONS, MODULES, main
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -27,3 +27,33 @@ def test_columns_and_rows_need_one_sum() -> None:
     result = sdy.propagate(text, {"d": 2, "m": 2}, in_shardings=shardings, explicit_collectives=True)
     assert result.text.count("sdy.all_reduce") == 1
     assert str(result.results[0]) == '<@mesh, [{"d"}, {}, {}]>'
+
+
+@pytest.mark.parametrize("name", ["convolution", "strided", "depthwise"])
+def test_space_is_sharded_by_halos(name: str) -> None:
+    """Windows over sharded rows and columns read what neighbours send, in uneven parts, too; padding counts."""
+    run = run_sharded(MODULES[name][0], FUNCTIONS, {"d": 2, "m": 3}, in_shardings={0: (None, "m", "d", None)})
+    assert run.ok, run.difference
+    assert set(run.collectives) == {"windows"}
+
+
+def test_padded_averages_need_whole_space() -> None:
+    """What an average divides by depends on the padding, so that padded dimensions are gathered, and others are not."""
+    image = "tensor<2x8x8x4xf32>"
+    pooled = f"""%0 = tosa.avg_pool2d %arg0, %z, %z {{
+      acc_type = f32, kernel = array<i64: 3, 1>, pad = array<i64: 1, 1, 0, 0>, stride = array<i64: 1, 1>
+    }} : ({image}, !z, !z) -> {image}
+    return %0 : {image}"""
+    zero = '%z = "tosa.const"() <{values = dense<0.0> : tensor<1xf32>}> : () -> !z\n'
+    text = main("2x8x8x4xf32", "2x8x8x4xf32", zero + pooled)
+    rows = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, "d", None, None)})
+    columns = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, None, "d", None)})
+    assert rows.results[0] is None
+    assert str(columns.results[0]) == '<@mesh, [{}, {}, {"d"}, {}]>'
+
+
+def test_space_of_images_with_dynamic_sizes_is_gathered() -> None:
+    """What neighbours send needs the sizes: without them space is gathered, and the program becomes local."""
+    text = MODULES["depthwise"][0].replace("2x4x4x", "?x4x4x")
+    result = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, "d", None, None)})
+    assert "stablehlo.all_gather" in result.local().text
