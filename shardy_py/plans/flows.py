@@ -63,7 +63,7 @@ class TensorFlows:
 
     program: LinearProgram
     rank: int
-    count: int
+    count: float
     gives: list[int]
     needs: list[int]
     uses: list[FlowUse] = field(factory=list)

@@ -59,12 +59,12 @@ class TensorUse:
 class PlanTensor:
     """A tensor: its producer, the placement that each strategy of that gives, and its uses.
 
-    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for, and `kernels`
-    the seconds of the kernels of views between one of them and its uses.
+    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for, those of each
+    run of a loop too, and `kernels` the seconds of the kernels of views between one of them and its uses.
     """
 
     rank: int
-    count: int
+    count: float
     leader: int
     gives: Any
     uses: list[TensorUse]
@@ -234,7 +234,7 @@ class PlanModel:
                 leader, is_follower = self.leader(use.node), self.graph.head(use.node) != use.node
                 how = (leader, -1 if is_follower else use.operand, use.dims, use.bytes)
                 distinct.setdefault(how, (leader, use))
-            key = (producer, len(self.graph.shape(root)), frozenset(distinct))
+            key = (producer, len(self.graph.shape(root)), frozenset(distinct), self._runs(root))
             counts[key] += 1
             examples.setdefault(key, (root, list(distinct.values())))
         for example, count in counts.items():
@@ -242,8 +242,14 @@ class PlanModel:
             rank, producer = len(self.graph.shape(root)), self.leader(self.graph.node_of[root])
             gives = numbers_of(self.strategies[producer].outs, rank)
             uses_ = [TensorUse(leader, self._needs(leader, use, rank), use.bytes) for leader, use in tied_uses]
-            kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root])
-            self.tensors.append(PlanTensor(rank, count, producer, gives, uses_, kernels))
+            runs = self._runs(root)
+            kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root]) / runs
+            self.tensors.append(PlanTensor(rank, count * runs, producer, gives, uses_, kernels))
+
+    def _runs(self, root: int) -> float:
+        """Return how often a tensor is made and used, at least; resharding may run before a loop, or behind it."""
+        nodes = {self.graph.node_of[root], *(use.node for use in self.graph.uses[root])}
+        return min(self.prices.runs(self.graph, self.graph.nodes[number]) for number in nodes)
 
     def _needs(self, leader: int, use: NodeUse, rank: int) -> Any:
         node, head = self.graph.nodes[use.node], self.graph.head(use.node)
