@@ -243,7 +243,8 @@ class PlanModel:
             gives = numbers_of(self.strategies[producer].outs, rank)
             uses_ = [TensorUse(leader, self._needs(leader, use, rank), use.bytes) for leader, use in tied_uses]
             runs = self._runs(root)
-            kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root]) / runs
+            kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root])
+            kernels = kernels / runs if runs else 0.0
             self.tensors.append(PlanTensor(rank, count * runs, producer, gives, uses_, kernels))
 
     def _runs(self, root: int) -> float:
