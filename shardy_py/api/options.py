@@ -176,7 +176,7 @@ class LocalOptions:
         strict: Refuse ops without a local form; otherwise they run on gathered operands, with a warning.
         per_dim_all_gather: Gather several dimensions with one all-gather each; otherwise with one for all.
         combine_multi_dimension_reduce_scatter: Scatter several dimensions with one reduce-scatter; otherwise with an
-            all-reduce and a slice.
+            all-reduce and a slice. `optimize` does so, too, as that sends half as much.
         optimize: Send the fewest bytes: equal things once, early or late, before loops or after them. Otherwise each
             op communicates as propagation left it.
         reorder_sums: Add partial results before they are combined, which changes how sums are rounded.

@@ -70,7 +70,8 @@ def local_passes(
         *communication,
         ConvertGlobalToLocalPass(
             per_dim_all_gather=options.per_dim_all_gather,
-            combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter,
+            # An all-reduce and a slice in its place would send twice as much.
+            combine_multi_dimension_reduce_scatter=options.combine_multi_dimension_reduce_scatter or options.optimize,
             trust_shardings=False,
             gather_unsupported_ops=not options.strict,
             padding=padding,

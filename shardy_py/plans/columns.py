@@ -60,9 +60,7 @@ class PlanColumns:
         for tensor in model.tensors:
             uses = [(columns._grouped(use.leader, use.needs), use) for use in tensor.uses]
             producer = columns._grouped(tensor.leader, tensor.gives)
-            columns._flows.append(
-                TensorFlows.of(columns.program, model.times, tensor.rank, tensor.count, producer, uses)
-            )
+            columns._flows.append(TensorFlows.of(columns.program, model.times, tensor, producer, uses))
         columns._add_equal()
         columns._add_memory()
         return columns

@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.plans.model import TensorUse
+from shardy_py.plans.model import PlanTensor, TensorUse
 from shardy_py.plans.reshards import ReshardTimes
 from shardy_py.plans.solve import LinearProgram, numpy
 from shardy_py.values import define
@@ -63,7 +63,7 @@ class TensorFlows:
 
     program: LinearProgram
     rank: int
-    count: int
+    count: float
     gives: list[int]
     needs: list[int]
     uses: list[FlowUse] = field(factory=list)
@@ -76,8 +76,7 @@ class TensorFlows:
         cls,
         program: LinearProgram,
         times: ReshardTimes,
-        rank: int,
-        count: int,
+        tensor: PlanTensor,
         producer: Choices,
         uses: Sequence[tuple[Choices, TensorUse]],
     ) -> TensorFlows:
@@ -88,8 +87,10 @@ class TensorFlows:
             for number in needed:
                 sizes[number] = min(use.size, sizes.get(number, inf))
         needs = sorted(sizes)
+        rank, count = tensor.rank, tensor.count
         flows = cls(program, rank, count, sorted(producer), needs)
-        flows._seconds = times.seconds(rank, flows.gives, needs, np.array([sizes[need] for need in needs])) * count
+        needed_sizes = np.array([sizes[need] for need in needs])
+        flows._seconds = times.seconds(rank, flows.gives, needs, needed_sizes, tensor.kernels) * count
         flows._gather_seconds = (
             times.seconds(rank, flows.gives, [_WHOLE], max(use.size for _, use in uses))[:, 0] * count
         )

@@ -44,5 +44,5 @@ def part_of_node(graph: PlanGraph, node: PlanNode, kernel: OpCost, kernels: Iter
 
 
 def part_of_bytes(kernel: OpCost, size: float) -> float:
-    """Return the part of what a kernel reads and writes that some bytes are, at most all."""
-    return min(1.0, size / kernel.bytes) if kernel.bytes else 1.0
+    """Return the part of what a kernel reads and writes that some bytes of each run are, at most all."""
+    return min(1.0, size * kernel.runs / kernel.bytes) if kernel.bytes else 1.0

@@ -162,7 +162,7 @@ class _Reshards:
         needs = np.unique(np.concatenate([use.needs for use in tensor.uses]))
         users = np.array([np.isin(needs, use.needs) for use in tensor.uses])
         sizes = np.where(users, np.array([use.size for use in tensor.uses])[:, None], np.inf).min(axis=0)
-        seconds = times.seconds(tensor.rank, gives, needs, sizes) * tensor.count
+        seconds = times.seconds(tensor.rank, gives, needs, sizes, tensor.kernels) * tensor.count
         parts = np.where(users[:, None, :], (seconds / users.sum(axis=0))[None], 0.0)
         columns = [np.flatnonzero(is_needed) for is_needed in users]
         return cls(tensor, gives, needs, sizes, users.astype(float), seconds, parts, columns=columns)
@@ -173,8 +173,8 @@ class _Reshards:
 
     def reprice(self, times: ReshardTimes) -> list[Any]:
         """Price the reshards anew, and return what each use pays more; parts keep their ratio."""
-        np, before = numpy(), self.seconds
-        self.seconds = times.seconds(self.tensor.rank, self.gives, self.needs, self.sizes) * self.tensor.count
+        np, tensor, before = numpy(), self.tensor, self.seconds
+        self.seconds = times.seconds(tensor.rank, self.gives, self.needs, self.sizes, tensor.kernels) * tensor.count
         ratio = self.seconds / np.where(before > 0, before, 1.0)
         equal = np.where(self.users[:, None, :] > 0, (self.seconds / self.users.sum(axis=0))[None], 0.0)
         parts = np.where(before > 0, self.parts * ratio, equal)

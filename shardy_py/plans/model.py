@@ -59,14 +59,16 @@ class TensorUse:
 class PlanTensor:
     """A tensor: its producer, the placement that each strategy of that gives, and its uses.
 
-    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for.
+    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for, those of each
+    run of a loop too, and `kernels` the seconds of the kernels of views between one of them and its uses.
     """
 
     rank: int
-    count: int
+    count: float
     leader: int
     gives: Any
     uses: list[TensorUse]
+    kernels: float = 0.0
 
 
 @define(eq=False)
@@ -115,8 +117,8 @@ class PlanModel:
         """
         model = cls(graph, prices, ties, ReshardTimes(prices))
         model._add_strategies(fixed)
-        model._price()
-        model._add_tensors()
+        views = model._price()
+        model._add_tensors(views)
         pairs = dict.fromkeys((model.leader(first), model.leader(second)) for first, second in equal)
         model.equal = [(first, second) for first, second in pairs if first != second]
         return model
@@ -168,7 +170,7 @@ class PlanModel:
                 options = options.take((options.outs == row_of(fixed_placements[number])).all(axis=1))
             self.strategies[number] = options
 
-    def _price(self) -> None:
+    def _price(self) -> ViewKernels:
         views, prices = ViewKernels.of(self.graph, self.prices), self.prices
         (shared, rest), shares = self._kernels_of_followers(views), self._kernels_of_views(views)
         self.slack = 0.0
@@ -185,6 +187,7 @@ class PlanModel:
                 needs = all_needs(self.graph.nodes[user], operand, options, number)
                 seconds = seconds + views.all_seconds(share, kernel, needs)
             self.seconds[number] = seconds
+        return views
 
     def _kernels_of_followers(self, views: ViewKernels) -> tuple[dict[int, float], dict[int, float]]:
         """Return the seconds of kernels of nodes that follow, and of returned views.
@@ -220,7 +223,7 @@ class PlanModel:
                 shares[leader][user, operand if not is_follower else 0, share] += seconds
         return shares
 
-    def _add_tensors(self) -> None:
+    def _add_tensors(self, views: ViewKernels) -> None:
         """Add all tensors; those of tied nodes with equal uses are one."""
         counts: Counter[Hashable] = Counter()
         examples: dict[Hashable, tuple[int, list[tuple[int, NodeUse]]]] = {}
@@ -231,7 +234,7 @@ class PlanModel:
                 leader, is_follower = self.leader(use.node), self.graph.head(use.node) != use.node
                 how = (leader, -1 if is_follower else use.operand, use.dims, use.bytes)
                 distinct.setdefault(how, (leader, use))
-            key = (producer, len(self.graph.shape(root)), frozenset(distinct))
+            key = (producer, len(self.graph.shape(root)), frozenset(distinct), self._runs(root))
             counts[key] += 1
             examples.setdefault(key, (root, list(distinct.values())))
         for example, count in counts.items():
@@ -239,7 +242,15 @@ class PlanModel:
             rank, producer = len(self.graph.shape(root)), self.leader(self.graph.node_of[root])
             gives = numbers_of(self.strategies[producer].outs, rank)
             uses_ = [TensorUse(leader, self._needs(leader, use, rank), use.bytes) for leader, use in tied_uses]
-            self.tensors.append(PlanTensor(rank, count, producer, gives, uses_))
+            runs = self._runs(root)
+            kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root])
+            kernels = kernels / runs if runs else 0.0
+            self.tensors.append(PlanTensor(rank, count * runs, producer, gives, uses_, kernels))
+
+    def _runs(self, root: int) -> float:
+        """Return how often a tensor is made and used, at least; resharding may run before a loop, or behind it."""
+        nodes = {self.graph.node_of[root], *(use.node for use in self.graph.uses[root])}
+        return min(self.prices.runs(self.graph, self.graph.nodes[number]) for number in nodes)
 
     def _needs(self, leader: int, use: NodeUse, rank: int) -> Any:
         node, head = self.graph.nodes[use.node], self.graph.head(use.node)

@@ -61,6 +61,7 @@ class Prices:
     is_strict: bool = False
     is_combined: bool = False
     _parts_of_nodes: dict[int, float] = field(factory=dict, init=False)
+    _runs_of_nodes: dict[int, float] = field(factory=dict, init=False)
     _parts: dict[tuple[int, ...], tuple[LinkPart, ...]] = field(factory=dict, init=False)
     _reshards: dict[tuple[Placement, Placement, float], float] = field(factory=dict, init=False)
     _sums: dict[_SumKey, tuple[float, float, float]] = field(factory=dict, init=False)
@@ -81,6 +82,26 @@ class Prices:
         if node.number not in self._parts_of_nodes:
             self._parts_of_nodes[node.number] = part_of_node(graph, node, self.kernels[node.op.id], self.kernels)
         return self._parts_of_nodes[node.number]
+
+    def runs(self, graph: PlanGraph, node: PlanNode) -> float:
+        """Return how often a node runs, at least: more than once in a loop.
+
+        An op without a kernel, which is fused into another one, runs as often as what it reads.
+        """
+        if node.op is None:
+            return 1.0
+        if node.number not in self._runs_of_nodes:
+            kernel = self.kernels.get(node.op.id)
+            if kernel is not None:
+                runs = kernel.runs
+            else:
+                roots = (graph.views[node.operands[number]][0] for number in node.live)
+                producers = (graph.nodes[graph.node_of[root]] for root in roots)
+                runs = max(
+                    (self.runs(graph, producer) for producer in producers if producer.place < node.place), default=1.0
+                )
+            self._runs_of_nodes[node.number] = runs
+        return self._runs_of_nodes[node.number]
 
     def divided(self, seconds: float, shards: Any, part: float) -> Any:
         """Return the time, or times, of a kernel of which one part is divided by shards, the rest by all devices."""
@@ -128,7 +149,8 @@ class Prices:
         read, written = read + size / self.shard_counts(outs), written + size
         peak = self.machine.peak(element_type_of(node.op) or "")[0]
         operations = (kernel.flops + kernel.transcendentals) / peak / shards
-        return np.maximum(operations, min(1.0, kernel.bytes / written) * read / self.machine.memory_bandwidth)
+        passes = min(kernel.runs, kernel.bytes / written)
+        return np.maximum(operations, passes * read / self.machine.memory_bandwidth)
 
     def reduction_seconds(
         self, size: float, bases: Any, factors: Any, is_summed: Any, is_scattered: Any

@@ -39,11 +39,35 @@ class ReshardTimes:
             self._numbers[rank] = {placement: number for number, placement in enumerate(every)}
         return self._numbers[rank]
 
-    def seconds(self, rank: int, have: Any, need: Any, sizes: Any) -> Any:
-        """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column."""
+    def seconds(self, rank: int, have: Any, need: Any, sizes: Any, kernels: float = 0.0) -> Any:
+        """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column.
+
+        Args:
+            rank: The rank of the tensors.
+            have: The numbers of the placements that there are.
+            need: The numbers of those that are needed.
+            sizes: The bytes that are sent.
+            kernels: The seconds of the kernels of views behind the tensor, which are charged by what is needed. They
+                may run before a gather, divided by more devices, which strict prices take off.
+        """
+        np = numpy()
         latency, per_byte = self._matrix(rank)
-        index = numpy().ix_(have, need)
-        return latency[index] + per_byte[index] * sizes
+        index = np.ix_(have, need)
+        seconds = latency[index] + per_byte[index] * sizes
+        if not kernels or not self.prices.is_strict:
+            return seconds
+        rows, columns = self._sharded_axes(rank, have), self._sharded_axes(rank, need)
+        together = self._shard_counts(rows[:, None, :] | columns[None, :, :])
+        return np.maximum(0.0, seconds - kernels * (1 / self._shard_counts(columns)[None, :] - 1 / together))
+
+    def _sharded_axes(self, rank: int, numbers: Any) -> Any:
+        """Return for each number of a placement which axes shard a dimension."""
+        placements = list(self.numbers(rank))
+        rows = [[dim is not None for dim in placements[number]] for number in numbers]
+        return numpy().array(rows, dtype=bool).reshape(len(rows), len(self.prices.axes))
+
+    def _shard_counts(self, is_sharded: Any) -> Any:
+        return numpy().where(is_sharded, [size for _, size in self.prices.axes], 1).prod(axis=-1)
 
     def _matrix(self, rank: int) -> tuple[Any, Any]:
         if rank not in self._matrices:

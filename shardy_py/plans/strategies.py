@@ -74,7 +74,8 @@ class Strategies:
         is_scattered = self.is_summed & (self.outs != NONE)
         size = graph.bytes(node.results[0])
         sums = prices.reduction_seconds(size, self.bases, self.factors, self.is_summed, is_scattered)
-        return evolve(self, seconds=kernel + sums[0], latency=sums[1], counted=sums[2])
+        seconds, latency, counted = (part * prices.runs(graph, node) for part in sums)
+        return evolve(self, seconds=kernel + seconds, latency=latency, counted=counted)
 
     def take(self, numbers: Any) -> Strategies:
         """Return the strategies of some numbers, or those for which a condition holds."""

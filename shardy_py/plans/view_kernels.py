@@ -30,7 +30,7 @@ class KernelShare:
 
     Args:
         dims: For each dimension of the operand that of the kernel's result, or None for one that was added.
-        size: The bytes of the kernel's result.
+        size: The bytes of the kernel's result, or those of the operand if these are fewer.
         part: The part of the kernel's time.
         divided: The part of the kernel that is divided by the shards of the result; all devices divide the rest.
     """
@@ -78,8 +78,14 @@ class ViewKernels:
             kernel, size = prices.kernels[op.id], graph.bytes(slot)
             read = (graph.session.problem.slot_of.get(operand.id, -1) for operand in op.operands)
             divided = part_of_bytes(kernel, size + sum(map(graph.bytes, read))) if prices.is_strict else 1.0
+            # What is sent may be what later views make of the result.
+            size = min(size, graph.bytes(graph.nodes[use[0]].operands[use[1]]))
             kernels.shares[use].append((KernelShare(dims, size, 1 / counts[op.id], divided), kernel.seconds or 0.0))
         return kernels
+
+    def divided_seconds(self, node: int, operand: int) -> float:
+        """Return the seconds of the unsharded program that a use pays and shards divide."""
+        return sum(seconds * share.part * share.divided for share, seconds in self.shares.get((node, operand), ()))
 
     def all_seconds(self, share: KernelShare, kernel: float, needs: Any) -> Any:
         """Return what a use pays that needs a placement of its operand, by rows of placements."""

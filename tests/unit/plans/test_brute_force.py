@@ -36,8 +36,8 @@ def _all_costs(model):
     leaders = list(model.strategies)
 
     @cache
-    def reshard(rank, give, needed, size):
-        return float(model.times.seconds(rank, [give], [needed], [size])[0, 0])
+    def reshard(rank, give, needed, size, kernels):
+        return float(model.times.seconds(rank, [give], [needed], [size], kernels)[0, 0])
 
     for numbers in product(*(range(len(model.strategies[leader])) for leader in leaders)):
         chosen = dict(zip(leaders, numbers, strict=True))
@@ -49,7 +49,7 @@ def _all_costs(model):
                 sizes[needed] = min(use.size, sizes.get(needed, use.size))
             give = tensor.gives[chosen[tensor.leader]]
             for needed, size in sizes.items():
-                seconds += tensor.count * reshard(tensor.rank, int(give), needed, size)
+                seconds += tensor.count * reshard(tensor.rank, int(give), needed, size, tensor.kernels)
         latencies = {leader: float(model.strategies[leader].latency[number]) for leader, number in chosen.items()}
         counted = sum(float(model.strategies[leader].counted[number]) for leader, number in chosen.items())
         path = sum(latencies[node] for node in longest_path(model.graph, latencies))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from random import Random
 from typing import Any
@@ -32,7 +33,7 @@ T = "tensor<16x16xf32>"
 
 def program(body: str, arguments: str, results: str, names: str, mesh: str = '"x"=4') -> str:
     """Return a module with one function."""
-    types = results.replace(ROWS, "").replace(WHOLE, "")
+    types = re.sub(r"\{sdy\.sharding = #sdy\.sharding<.*?>\}", "", results)
     head = f"sdy.mesh @mesh = <[{mesh}]>\nfunc.func @main({arguments}) -> ({results}) {{\n"
     return f"{head}{body}\n  return {names} : {types}\n}}"
 
@@ -115,6 +116,31 @@ def test_results_are_those_of_one_device(name: str) -> None:
     types = {"i8": np.int8, "f32": np.float32}
     arrays = [rng.normal(scale=3, size=item.shape).astype(types[item.type.element_type]) for item in arguments]
     compare(text, *arrays)
+
+
+SCATTERED = program(
+    f"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({T}, {T}) -> {T}",
+    f'%a: {T} {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"x", "y"}}]>}}, '
+    f'%b: {T} {{sdy.sharding = #sdy.sharding<@mesh, [{{"x", "y"}}, {{}}]>}}',
+    f'{T} {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{"y"}}]>}}',
+    "%0",
+    mesh='"x"=2, "y"=2',
+)
+
+
+def test_partial_results_are_scattered_along_several_dimensions_at_once() -> None:
+    """Each device sends what the others keep; an all-reduce sends that twice."""
+    result = sdy.propagate(SCATTERED, explicit_collectives=True)
+    assert sent_bytes(result.local(), result.registry) == 3 / 4 * 16 * 16 * 4
+    assert sent_bytes(result.local(optimize=False), result.registry) == 2 * 3 / 4 * 16 * 16 * 4
+
+
+@pytest.mark.slow
+def test_what_is_scattered_along_several_dimensions_is_that_of_one_device() -> None:
+    """Each part goes to the device of its row and column."""
+    pytest.importorskip("jax", reason="programs run through XLA")
+    rng = np.random.default_rng(0)
+    assert compare(SCATTERED, *(rng.normal(size=(16, 16)).astype(np.float32) for _ in range(2))) == []
 
 
 def random_program(random: Random) -> str:
