@@ -12,8 +12,9 @@ from shardy_py.indexing import IndexingMap, op_maps
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type
-from shardy_py.kernels.elemental.builder import Indices, Scope
+from shardy_py.kernels.elemental.builder import element_of
 from shardy_py.kernels.elemental.functions import NO_COMPUTE, RANGE, FunctionEmitter, range_attribute, read_element
+from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.kernels.partition import function_name
 from shardy_py.values import frozen
@@ -117,7 +118,7 @@ def _element(
     if root.id in known:
         return known[root.id]
     count = len(map_.dims)
-    return scope.element(root, tuple(scope.apply(map_, indices[:count], indices[count:])))
+    return element_of(scope, root, tuple(scope.apply(map_, indices[:count], indices[count:])))
 
 
 class _EpilogueBody:

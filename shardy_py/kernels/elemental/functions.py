@@ -14,7 +14,8 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
 from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
-from shardy_py.kernels.elemental.builder import Indices, Scope
+from shardy_py.kernels.elemental.builder import element_of
+from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.fusion.bodies import region_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.partition import Partition, Subgraph
@@ -73,7 +74,7 @@ class FunctionEmitter:
         index = tuple(arguments[len(parameters) :])
         same_place = [self.fusion.same_place(subgraph.roots[0], root) for root in subgraph.roots]
         elements = [
-            scope.element(root, tuple(scope.apply(map_, index)))
+            element_of(scope, root, tuple(scope.apply(map_, index)))
             for root, map_ in zip(subgraph.roots, same_place, strict=True)
         ]
         scope.builder.insert(func.ReturnOp(*elements))
@@ -240,7 +241,7 @@ def region_elements(
     pairs = zip(inner, arguments, strict=True)
     known = {value.id: argument for value, argument in pairs if argument is not None}
     scope = Scope(_RegionBody(registry, known), builder)
-    return [scope.element(value, ()) for value in (returned if result is None else returned[result : result + 1])]
+    return [element_of(scope, value, ()) for value in (returned if result is None else returned[result : result + 1])]
 
 
 class _RegionBody:

@@ -13,9 +13,9 @@ from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.dialect.arith_and_llvm import IndexCastUIOp
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.dialect.types import INDEX
-from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, call_elements
+from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.reduction import reduction_entry
 from shardy_py.kernels.entry.scatter import scatter_entry

@@ -24,14 +24,15 @@ from shardy_py.kernels.dialect.memory_ops import (
 )
 from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp, YieldOp
 from shardy_py.kernels.dialect.types import element_dtype
-from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scalars import make_constant
+from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope, loop_over_symbols
-from shardy_py.kernels.fusion.choose import Choice, real_reduction
+from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.combiners import starts_of
+from shardy_py.kernels.fusion.reductions import real_reduction
 from shardy_py.kernels.launch.grid import BL_Z, TH_X, Launch
 from shardy_py.kernels.launch.reduction_maps import ReductionMaps, SharedTile, reduction_maps
 from shardy_py.kernels.launch.reductions import ReductionPlan, root_groups

@@ -14,9 +14,9 @@ from shardy_py.kernels.dialect.arith_and_llvm import IndexCastUIOp
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.dialect.types import INDEX
-from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, region_elements
+from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Region, SSAValue
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.dialect.types import INDEX
-from shardy_py.kernels.elemental.builder import Indices, Scope
 from shardy_py.kernels.elemental.functions import FunctionEmitter, call_element
+from shardy_py.kernels.elemental.scope import Indices, Scope
 
 
 class _NoFunction:

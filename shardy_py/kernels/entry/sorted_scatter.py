@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from shardy_py.indexing import Bound, IndexingMap, Interval, dim
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.dialect.types import element_dtype, scalar_type
-from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.functions import FunctionEmitter
+from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scatter import Scattering, choose_values
 from shardy_py.kernels.entry.scopes import entry_scope

@@ -15,9 +15,9 @@ from shardy_py.kernels.dialect.constants import element_type, read_vector, zero,
 from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp, SyncThreadsOp
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
 from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type
-from shardy_py.kernels.elemental.builder import Scope
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
+from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.choose import Choice

@@ -7,11 +7,10 @@ from enum import Enum
 
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.emission import KernelEmitter
-from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion
 from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of, updated_parameter
-from shardy_py.kernels.fusion.reductions import CanonicalReduction, canonical_of
-from shardy_py.kernels.fusion.transposes import Transpose, transpose_of
+from shardy_py.kernels.fusion.reductions import CanonicalReduction, common_reductions
+from shardy_py.kernels.fusion.transposes import Transpose, common_transpose, is_tiled_transpose
 from shardy_py.values import frozen
 
 MAX_CONCATENATED = 4
@@ -63,15 +62,14 @@ def choose(fusion: Fusion) -> Choice:
         reason = emitter.accepts(fusion)
         if reason:
             return Choice(EmitterKind.PLUGIN, reason, heroes, emitter=emitter)
-    reduction = _common_reduction(fusion, heroes)
+    reductions = common_reductions(fusion, roots, heroes)
+    reduction = next((form for form in reductions if form is not None), None)
     if reduction is not None:
         # Roots that are no reductions are computed beside them, by functions of their own.
-        heroes = tuple(
-            root if real_reduction(fusion, root, hero) is None else hero
-            for root, hero in zip(roots, heroes, strict=True)
-        )
+        triples = zip(roots, heroes, reductions, strict=True)
+        heroes = tuple(root if form is None else hero for root, hero, form in triples)
         return Choice(EmitterKind.REDUCTION, f"a root's hero is a reduction of {reduction}", heroes, reduction)
-    transpose = _common_transpose(fusion, heroes)
+    transpose = common_transpose(fusion, heroes)
     if transpose is not None:
         return Choice(EmitterKind.TRANSPOSE, f"a root's hero is a tiled {transpose}", heroes, transpose=transpose)
     if updates := in_place_updates(fusion):
@@ -85,52 +83,6 @@ def choose(fusion: Fusion) -> Choice:
     if hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
         return Choice(EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands", heroes)
     return Choice(EmitterKind.LOOP, "nothing needs another emitter", heroes)
-
-
-def real_reduction(fusion: Fusion, root: Op | None, hero: Op | None) -> CanonicalReduction | None:
-    """Return the canonical form of a hero that the reduction emitter takes, or None.
-
-    Its threads share the elements of a result, so that these may be combined in groups and in any order.
-    """
-    if hero is None:
-        return None
-    form = canonical_of(fusion, hero)
-    if form is None or not form.is_real or starts_of(fusion, hero) is None:
-        return None
-    return form if root is hero or form.is_race_free else None
-
-
-def _common_reduction(fusion: Fusion, heroes: tuple[Op | None, ...]) -> CanonicalReduction | None:
-    roots = [fusion.producer(root) for root in fusion.roots]
-    forms = [real_reduction(fusion, root, hero) for root, hero in zip(roots, heroes, strict=True)]
-    place = next((number for number, form in enumerate(forms) if form is not None), None)
-    if place is None:
-        return None
-    first, hero = forms[place], heroes[place]
-    assert hero is not None
-    elements = fusion.elements(hero.operands[0])
-    for root, form in zip(fusion.roots, forms, strict=True):
-        if form is not None and form != first:
-            return None
-        if form is None and fusion.elements(root) != elements:
-            return None
-    return first
-
-
-def _common_transpose(fusion: Fusion, heroes: tuple[Op | None, ...]) -> Transpose | None:
-    forms = [None if hero is None else transpose_of(fusion, hero) for hero in heroes]
-    tiled = [form for form in forms if form is not None and form.is_tiled]
-    if not tiled:
-        return None
-    first = tiled[0]
-    elements = fusion.elements(fusion.roots[[*forms].index(first)])
-    for root, form in zip(fusion.roots, forms, strict=True):
-        is_same = form is not None and form.is_tiled
-        if is_same and form is not None and (form.shape, form.permutation) != (first.shape, first.permutation):
-            return None
-        if not is_same and fusion.elements(root) != elements:
-            return None
-    return first
 
 
 MAX_OPERANDS = 3
@@ -149,18 +101,15 @@ def hero_of(fusion: Fusion, root: Op) -> Op:
             break
         start = producer
 
-    def is_tiled_transpose(op: Op) -> bool:
-        transpose = transpose_of(fusion, op)
-        return transpose is not None and transpose.is_tiled
-
-    def is_concatenation(op: Op) -> bool:
-        return fusion.facts[op.id].is_concatenation
-
-    for is_kind in (is_tiled_transpose, is_concatenation):
+    for is_kind in (is_tiled_transpose, _is_concatenation):
         hero = _only(fusion, start, is_kind)
         if hero is not None:
             return hero
     return start if fusion.facts[start.id].is_reduction else root
+
+
+def _is_concatenation(fusion: Fusion, op: Op) -> bool:
+    return fusion.facts[op.id].is_concatenation
 
 
 def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS) -> bool:
@@ -171,7 +120,7 @@ def is_intermediate(fusion: Fusion, op: Op, *, max_operands: int = MAX_OPERANDS)
     return facts.is_elementwise or facts.is_bitcast
 
 
-def _only(fusion: Fusion, start: Op, is_kind: Callable[[Op], bool]) -> Op | None:
+def _only(fusion: Fusion, start: Op, is_kind: Callable[[Fusion, Op], bool]) -> Op | None:
     """Return the only op of a kind among the producers of an op, if only intermediate ops lie below it."""
     matches: dict[int, Op] = {}
     seen: set[int] = set()
@@ -181,7 +130,7 @@ def _only(fusion: Fusion, start: Op, is_kind: Callable[[Op], bool]) -> Op | None
         if op.id in seen:
             continue
         seen.add(op.id)
-        if is_kind(op):
+        if is_kind(fusion, op):
             matches[op.id] = op
         elif is_intermediate(fusion, op):
             pending += [producer for value in op.operands if (producer := fusion.producer(value)) is not None]

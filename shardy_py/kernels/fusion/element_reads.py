@@ -7,7 +7,8 @@ it: the same SSA value read at the same index, in the same computation.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, final
 
 from shardy_py.indexing import (
@@ -28,7 +29,7 @@ from shardy_py.indexing.expressions import Operator, rewritten, variables_of
 from shardy_py.ir.graph.attributes import freeze
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.bodies import Traced
-from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -68,8 +69,11 @@ class ElementReads:
     def __init__(self, fusion: Fusion, shape: Sequence[int]) -> None:
         self._fusion = fusion
         self._shape = tuple(shape)
-        self._numbers = number_values(fusion)
         self._variables: dict[Hashable, Variable] = {}
+
+    @cached_property
+    def _numbers(self) -> Mapping[int, int]:
+        return number_values(self._fusion)
 
     @property
     def start(self) -> Index:
@@ -203,6 +207,29 @@ def _walk(item: Any) -> Iterator[Traced]:
             seen.add(identity(part))
             yield part
             pending += part.parts
+
+
+def reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: Value, written: Collection[int]) -> bool:
+    """Return whether a thread provably reads only the element that it overwrites of all parameters that are written.
+
+    Slices that start at a run-time value are the same only if the value is: ``x[i:i+5]`` may be updated by what is
+    computed from ``x[i:i+5]``, but not from ``x[j:j+5]``.
+
+    Args:
+        fusion: The fusion.
+        update: The dynamic update.
+        parameter: The parameter that has the memory of its operand.
+        written: The ids of all parameters that are written, by this update and by others.
+    """
+    reads = ElementReads(fusion, shape_of(update.operands[1]))
+    sources = [(update.operands[1], reads.start), *((start, ()) for start in update.operands[2:])]
+    try:
+        place = reads.written_by(update, parameter)
+        all_reads = [read for value, index in sources for read in reads.of(value, index)]
+    except UnknownReadsError:
+        return False
+    own = Read(parameter.id, place) if place is not None else None
+    return own is not None and all(read == own for read in all_reads if read.parameter in written)
 
 
 def number_values(fusion: Fusion) -> Mapping[int, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.kernels.fusion.element_reads import ElementReads, Read, UnknownReadsError
+from shardy_py.kernels.fusion.element_reads import reads_only_what_it_writes
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 
@@ -16,17 +16,18 @@ from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
 def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
     """Return the dynamic updates that define the roots if all can be made in place, else none.
 
-    Their updates have one shape, over which the threads are spread, and none reads the memory that another one writes.
+    Their updates have one shape, over which the threads are spread. Each writes into a parameter of its own, and reads
+    at most the element that it writes itself of the memory that is written.
     """
-    root_updates = tuple(_in_place_update(fusion, root) for root in fusion.roots)
-    updates = tuple(op for op in root_updates if op is not None)
-    if len(updates) < len(root_updates) or len({shape_of(op.operands[1]) for op in updates}) > 1:
+    updates = tuple(op for root in fusion.roots if (op := _parameter_update(fusion, root)) is not None)
+    if len(updates) < len(fusion.roots) or len({shape_of(op.operands[1]) for op in updates}) > 1:
         return ()
-    sources = [updated_parameter(fusion, op).id for op in updates]
-    if len(set(sources)) < len(sources):
+    sources = [updated_parameter(fusion, op) for op in updates]
+    ids = {source.id for source in sources}
+    if len(ids) < len(sources):
         return ()
-    others = ((op, source) for op in updates for source in sources if source != updated_parameter(fusion, op).id)
-    return () if any(_may_read(fusion, op, source) for op, source in others) else updates
+    pairs = zip(updates, sources, strict=True)
+    return updates if all(reads_only_what_it_writes(fusion, op, source, ids) for op, source in pairs) else ()
 
 
 def updated_parameter(fusion: Fusion, update: Op) -> Value:
@@ -37,51 +38,16 @@ def updated_parameter(fusion: Fusion, update: Op) -> Value:
     return source
 
 
-def _in_place_update(fusion: Fusion, root: Value) -> Op | None:
-    """Return the dynamic update that a root is, if it can write into the buffer of its operand; otherwise None.
-
-    The operand has to be a parameter of which each thread reads at most the element that it writes itself.
-    """
+def _parameter_update(fusion: Fusion, root: Value) -> Op | None:
+    """Return the dynamic update of a parameter, of elements of its type, that a root is; otherwise None."""
     op = fusion.producer(root)
     while op is not None and fusion.facts[op.id].is_bitcast:
         op = fusion.producer(op.operands[0])
     if op is None or not fusion.facts[op.id].is_dynamic_update:
         return None
     source = updated_parameter(fusion, op)
-    if source.id not in fusion.parameter_ids or element_type_of(source) != element_type_of(root):
-        return None
-    return op if _reads_only_what_it_writes(fusion, op, source.id) else None
-
-
-def _reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether a thread provably reads only the element of a parameter that it overwrites.
-
-    Slices that start at a run-time value are the same only if the value is: ``x[i:i+5]`` may be updated by what is
-    computed from ``x[i:i+5]``, but not from ``x[j:j+5]``.
-    """
-    reads = ElementReads(fusion, shape_of(update.operands[1]))
-    try:
-        written = reads.written_by(update, updated_parameter(fusion, update))
-        all_reads = list(_parameter_reads(reads, update))
-    except UnknownReadsError:
-        return False
-    return written is not None and all(read.index == written for read in all_reads if read.parameter == parameter)
-
-
-def _may_read(fusion: Fusion, update: Op, parameter: int) -> bool:
-    """Return whether the work for an element of an update may read a parameter."""
-    reads = ElementReads(fusion, shape_of(update.operands[1]))
-    try:
-        return any(read.parameter == parameter for read in _parameter_reads(reads, update))
-    except UnknownReadsError:
-        return True
-
-
-def _parameter_reads(reads: ElementReads, update: Op) -> Iterator[Read]:
-    """Yield what an element of an update, and where it goes, read of parameters."""
-    yield from reads.of(update.operands[1], reads.start)
-    for start in update.operands[2:]:
-        yield from reads.of(start, ())
+    is_parameter = source.id in fusion.parameter_ids and element_type_of(source) == element_type_of(root)
+    return op if is_parameter else None
 
 
 def scatter_of(fusion: Fusion) -> Op:

@@ -8,6 +8,7 @@ from math import prod
 
 from shardy_py.indexing import Variable, VariableKind, op_maps
 from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.values import frozen
 
@@ -107,3 +108,33 @@ def canonical_of(fusion: Fusion, op: Op) -> CanonicalReduction | None:
         return None
     reduced = reduced_dims(fusion, op)
     return None if reduced is None else canonical(shape_of(op.operands[0]), reduced)
+
+
+def real_reduction(fusion: Fusion, root: Op | None, hero: Op | None) -> CanonicalReduction | None:
+    """Return the canonical form of a hero that the reduction emitter takes, or None.
+
+    Its threads share the elements of a result, so that these may be combined in groups and in any order.
+    """
+    if hero is None:
+        return None
+    form = canonical_of(fusion, hero)
+    if form is None or not form.is_real or starts_of(fusion, hero) is None:
+        return None
+    return form if root is hero or form.is_race_free else None
+
+
+def common_reductions(
+    fusion: Fusion, roots: Sequence[Op | None], heroes: Sequence[Op | None]
+) -> tuple[CanonicalReduction | None, ...]:
+    """Return the form of every hero that the reduction emitter takes, None for the others.
+
+    One kernel computes them all: where the forms differ, or a root beside them has other elements than they read, it
+    takes none.
+    """
+    forms = tuple(real_reduction(fusion, root, hero) for root, hero in zip(roots, heroes, strict=True))
+    reduced = [(form, hero.operands[0]) for form, hero in zip(forms, heroes, strict=True) if form and hero]
+    beside = [root for root, form in zip(fusion.roots, forms, strict=True) if form is None]
+    fits = len({form for form, _ in reduced}) == 1 and all(
+        fusion.elements(root) == fusion.elements(reduced[0][1]) for root in beside
+    )
+    return forms if fits else (None,) * len(forms)

@@ -89,6 +89,26 @@ def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     return normalized(shape, permutation, bits_of(element_type_of(op.results[0])))
 
 
+def is_tiled_transpose(fusion: Fusion, op: Op) -> bool:
+    """Return whether an op is a transpose that is tiled through shared memory."""
+    transpose = transpose_of(fusion, op)
+    return transpose is not None and transpose.is_tiled
+
+
+def common_transpose(fusion: Fusion, heroes: Sequence[Op | None]) -> Transpose | None:
+    """Return the form of the tiled transposes among the heroes; None without any, or where one kernel takes not all.
+
+    They move elements in one way, and every root beside them has as many elements.
+    """
+    hero_of_root = tiled_heroes(fusion, heroes)
+    forms = [form for hero in hero_of_root.values() if (form := transpose_of(fusion, hero)) is not None]
+    if len({(form.shape, form.permutation) for form in forms}) != 1:
+        return None
+    elements = fusion.elements(fusion.roots[min(hero_of_root)])
+    beside = [root for number, root in enumerate(fusion.roots) if number not in hero_of_root]
+    return forms[0] if all(fusion.elements(root) == elements for root in beside) else None
+
+
 def normalized(shape: Sequence[int], permutation: Sequence[int], bits: int) -> Transpose:
     """Return a transpose without dimensions of size one, neighbours that stay together merged.
 

@@ -8,9 +8,9 @@ from attrs import evolve
 
 from shardy_py.ir.graph.program import Op
 from shardy_py.kernels.device import DeviceSpec
-from shardy_py.kernels.fusion.choose import Choice, real_reduction
+from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of
-from shardy_py.kernels.fusion.reductions import CanonicalReduction
+from shardy_py.kernels.fusion.reductions import CanonicalReduction, real_reduction
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.values import frozen
 

@@ -14,7 +14,7 @@ from shardy_py.kernels.dialect.gpu import ShuffleOp
 from shardy_py.kernels.dialect.memory_ops import PredicatedExtractOp, PredicatedInsertOp, ShuffleReduceOp
 from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp
 from shardy_py.kernels.dialect.types import INDEX
-from shardy_py.kernels.elemental.builder import EmissionContext, Scope
+from shardy_py.kernels.elemental.scope import EmissionContext, Scope
 from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.base import (
     KernelContext,
