@@ -235,8 +235,9 @@ def two_symbols() -> onnx.ModelProto:
 
 def _assert_runs_dynamic(result: sdy.Result, model: onnx.ModelProto, x: np.ndarray) -> None:
     tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
-    (output,) = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
-    np.testing.assert_allclose(output, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+    outputs = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
+    for output, expected in zip(outputs, run_whole(model, {"x": x}), strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_joined_dynamic_size_is_sharded_as_its_major_part(two_symbols: onnx.ModelProto) -> None:
@@ -254,6 +255,16 @@ def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto)
     _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((2, 3, 8), np.float32))
     with pytest.raises(UnsupportedError, match="the parts of a dynamic size must be equal"):
         _assert_runs_dynamic(result, two_symbols, np.ones((1, 3, 8), np.float32))
+
+
+def test_several_shapes_that_nodes_compute_are_divided() -> None:
+    """Each of them is checked by a node with a name of its own."""
+    b = ModelBuilder(("x", ("batch", 6, 8)))
+    rows = b.node("Expand", b.weight(1, 8), b.node("Concat", b.node("Shape", "x", end=1), b.ints(1), axis=0))
+    more = b.node("Expand", b.weight(1, 1, 8), b.node("Concat", b.node("Shape", rows, end=1), b.ints(6, 1), axis=0))
+    model = b.build(b.node("Add", "x", more), rows)
+    result = sdy.propagate(model, {"d": 2}, out_shardings={0: ("d", None, None), 1: ("d", None)})
+    _assert_runs_dynamic(result, model, np.random.default_rng(0).random((4, 6, 8), np.float32))
 
 
 @pytest.mark.parametrize(("name", "kind"), [("recurrent_loop", "Loop"), ("early_exit", "If")])
