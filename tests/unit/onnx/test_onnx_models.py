@@ -267,6 +267,20 @@ def test_several_shapes_that_nodes_compute_are_divided() -> None:
     _assert_runs_dynamic(result, model, np.random.default_rng(0).random((4, 6, 8), np.float32))
 
 
+def test_sizes_of_a_sharded_tensor_are_read_from_its_shards() -> None:
+    """Sizes and their number for each range of dimensions are those of the whole tensor, and nothing is gathered."""
+    b = ModelBuilder(("x", ("batch", "steps", 8)))
+    y, x = b.node("Relu", "x"), np.zeros((4, 6, 8), np.float32)
+    bounds = [{"start": start} for start in (-5, -4, -2, 0, 1, 5)] + [{"start": -4, "end": 1}, {"end": -1}]
+    model = b.build(b.node("Size", y), *(b.node("Shape", y, **item) for item in bounds))
+    result = sdy.propagate(model, {"d": 2, "m": 2}, in_shardings={"x": ("d", "m", None)})
+    local = result.local()
+    assert not local.warnings
+    assert "AllGather" not in str(local)
+    for output, expected in zip(local.run(x), run_whole(model, {"x": x}), strict=True):
+        np.testing.assert_array_equal(output, expected)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("recurrent_loop", "Loop"), ("early_exit", "If")])
 def test_nodes_in_graphs_of_nodes_have_specifications(name: str, kind: str) -> None:
     """They name tensors of their own graph and of those around it."""
