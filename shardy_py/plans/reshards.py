@@ -28,26 +28,21 @@ class ReshardTimes:
     """
 
     prices: Prices
-    _numbers: dict[int, dict[Placement, int]] = field(factory=dict)
     _kinds: dict[tuple[int | None, ...], tuple[float, float]] = field(factory=dict)
     _matrices: dict[int, tuple[Any, Any]] = field(factory=dict)
 
-    def numbers(self, rank: int) -> dict[Placement, int]:
-        """Return all placements of a rank with their numbers; that which shards nothing is number 0."""
-        if rank not in self._numbers:
-            every = product((None, *range(rank)), repeat=len(self.prices.axes))
-            self._numbers[rank] = {placement: number for number, placement in enumerate(every)}
-        return self._numbers[rank]
-
     def seconds(self, rank: int, have: Any, need: Any, sizes: Any) -> Any:
-        """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column."""
+        """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column.
+
+        Placements are their numbers, see `numbers_of`.
+        """
         latency, per_byte = self._matrix(rank)
         index = numpy().ix_(have, need)
         return latency[index] + per_byte[index] * sizes
 
     def _matrix(self, rank: int) -> tuple[Any, Any]:
         if rank not in self._matrices:
-            placements = list(self.numbers(rank))
+            placements = list(product((None, *range(rank)), repeat=len(self.prices.axes)))
             pairs = [self._kind(have, need) for have in placements for need in placements]
             both = numpy().array(pairs).reshape(len(placements), len(placements), 2)
             self._matrices[rank] = both[:, :, 0], both[:, :, 1]
