@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from errno import ENOENT
 from functools import cache
 from pathlib import Path
 
-from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.extensions import FRONTENDS, load
+from shardy_py.frontends.sources import check_exists
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import Registry
@@ -31,8 +30,8 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
         UnsupportedError: none accepts it.
         ParseError: there is no such file.
     """
-    if isinstance(source, Path) and not source.exists():
-        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {os.strerror(ENOENT)}", str(source)))
+    if isinstance(source, Path):
+        check_exists(source)
     accepting = [item for item in registry.frontends.values() if item.accepts(source)]
     if len(accepting) > 1:
         names = " and ".join(repr(item.name) for item in accepting)

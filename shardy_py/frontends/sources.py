@@ -36,12 +36,28 @@ def source_text(source: str | Path, name: str) -> tuple[str, str]:
         raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {error}", name)) from None
 
 
+def check_exists(path: Path) -> None:
+    """Check that a path leads to something.
+
+    Raises:
+        ParseError: it does not.
+    """
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes().removeprefix(BOM_UTF8)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path))) from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> ParseError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return ParseError(Diagnostic("unreadable-file", f"cannot read the file: {reason}", str(path)))
 
 
 _MAX_BRACKETS = 512

@@ -26,7 +26,7 @@ from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_graphs
 DOMAIN = "shardy.collective"
 _SPACE = "collective."
 _GUARD = "the parts of a dynamic size must be equal"
-"""The name of nodes that onnxruntime refuses where they are not, which its message has."""
+"""The start of the names of nodes that onnxruntime refuses where they are not, which its message has."""
 _NEUTRAL = {"add": 0, "mul": 1, "and": -1, "or": 0}
 
 
@@ -266,20 +266,22 @@ class _Writer:
         """Write one of the equal parts of a tensor along a dynamic size; one that does not divide is an error."""
         value, position = map(self._name, op.operands)
         prefix = self._name(op.results[0])
-        dim, parts, zero, row_shape = (
-            self._constant(np.array([number], np.int64))
-            for number in (op.attributes["dim"], op.attributes["parts"], 0, 1)
+        dim, parts, row_shape = (
+            self._constant(np.array([number], np.int64)) for number in (op.attributes["dim"], op.attributes["parts"], 1)
         )
         size = self._node("Gather", [self._node("Shape", [value], f"{prefix}.shape"), dim], f"{prefix}.whole")
-        rest = self._node("Mod", [size, parts], f"{prefix}.rest")
-        # As there is an element 0 only, onnxruntime refuses a rest.
-        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
+        nothing = self._checked_rest(self._node("Mod", [size, parts], f"{prefix}.rest"), prefix)
         part = self._node("Div", [size, parts], f"{prefix}.size")
         number = self._node("Reshape", [position, row_shape], f"{prefix}.number")
         start = self._node("Mul", [number, part], f"{prefix}.start")
         start = self._node("Add", [start, nothing], f"{prefix}.checked")
         end = self._node("Add", [start, part], f"{prefix}.end")
         self._node("Slice", [value, start, end, dim], prefix)
+
+    def _checked_rest(self, rest: str, prefix: str) -> str:
+        """Write a read at the rest of a division, which is 0: as there is an element 0 only, others are errors."""
+        zero = self._constant(np.array([0], np.int64))
+        return self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=f"{_GUARD}: {prefix}")
 
     def _write_divided_shape(self, op: Op) -> None:
         """Write a shape divided by numbers of parts, but for 1, 0 and -1; one that they do not divide is an error."""
@@ -289,8 +291,7 @@ class _Writer:
         )
         large = self._node("Greater", [shape, most], f"{prefix}.large")
         rest = self._node("Where", [large, self._node("Mod", [shape, parts], f"{prefix}.mod"), zero], f"{prefix}.rest")
-        # As there is an element 0 only, onnxruntime refuses a rest.
-        nothing = self._node("Gather", [zero, rest], f"{prefix}.nothing", axis=0, name=_GUARD)
+        nothing = self._checked_rest(rest, prefix)
         part = self._node("Add", [self._node("Div", [shape, parts], f"{prefix}.div"), nothing], f"{prefix}.part")
         self._node("Where", [large, part, shape], prefix)
 

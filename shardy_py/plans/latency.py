@@ -8,9 +8,10 @@ larger one counts.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from math import inf
+from typing import Any
 
 from attrs import field
 
@@ -33,7 +34,7 @@ def solve_with_latency(columns: PlanColumns) -> PlanSolution | None:
     choices then are fractions, the prices of these rows become costs of the choices. All flows that a plan may have
     are among the columns, as in those that bounds leave.
     """
-    rows, solved = _LatencyRows(columns), columns.program.relaxed()
+    rows, solved = _LatencyRows.of(columns), columns.program.relaxed()
     for _ in range(_PATHS):
         if solved is None or not rows.add_longest(solved):
             break
@@ -52,9 +53,17 @@ class _LatencyRows:
     """The rows of paths: for each type of elements how much longer the longest path is than what bytes count."""
 
     columns: PlanColumns
+    nodes: dict[str, list[int]] = field(factory=lambda: defaultdict(list))
     longer: dict[str, int] = field(factory=dict)
     counted: dict[str, int] = field(factory=dict)
     paths: list[tuple[int, str, list[int]]] = field(factory=list)
+
+    @classmethod
+    def of(cls, columns: PlanColumns) -> _LatencyRows:
+        rows = cls(columns)
+        for node in columns.model.ties.leaders:
+            rows.nodes[rows._type(node)].append(node)
+        return rows
 
     def charge(self, solved: Solved) -> None:
         """Let the choices along each path pay the price of its row, and the row hold nothing."""
@@ -62,8 +71,8 @@ class _LatencyRows:
         for row, name, path in self.paths:
             price = float(solved.rows[row]) / program.unit
             program.costs[self.counted[name]] -= price * program.unit
-            for leader, number in Counter(model.ties.leaders[node] for node in path).items():
-                latencies = model.strategies[leader].latency * number * price
+            for leader, count in self._counts(path):
+                latencies = model.strategies[leader].latency * count * price
                 for column, seconds in zip(self.columns.choices[leader], latencies.tolist(), strict=True):
                     program.costs[column] += seconds
         for column in self.longer.values():
@@ -72,12 +81,13 @@ class _LatencyRows:
     def add_longest(self, solved: Solved) -> bool:
         """Add the longest path of each type in a solution; return whether one is longer than what is counted."""
         model, columns, unit = self.columns.model, self.columns, self.columns.program.unit
-        latencies: dict[str, dict[int, float]] = {}
-        for node, leader in model.ties.leaders.items():
-            latency = float(solved.columns[columns.choices[leader]] @ model.strategies[leader].latency)
-            latencies.setdefault(self._type(node), {})[node] = latency
+        latencies = {
+            leader: float(solved.columns[chosen] @ model.strategies[leader].latency)
+            for leader, chosen in columns.choices.items()
+        }
         is_longer = False
-        for name, seconds in latencies.items():
+        for name, nodes in self.nodes.items():
+            seconds = {node: latencies[model.ties.leaders[node]] for node in nodes}
             path = longest_path(model.graph, seconds)
             known = (solved.columns[item[name]] * unit for item in (self.longer, self.counted) if name in item)
             if sum(seconds[node] for node in path) > sum(known) + _LONGER * unit:
@@ -97,22 +107,23 @@ class _LatencyRows:
             self.counted[name] = program.column(0.0, upper=inf)
             row = program.row(0.0, 0.0)
             program.enter(row, self.counted[name], -1.0)
-            for leader, number in Counter(model.ties.leaders[node] for node in self._nodes(name)).items():
-                self._enter(row, leader, model.strategies[leader].counted * number)
+            for leader, count in self._counts(self.nodes[name]):
+                self._enter(row, leader, model.strategies[leader].counted * count)
         row = program.row(0.0, inf)
         self.paths.append((row, name, path))
         program.enter(row, self.longer[name], 1.0)
         program.enter(row, self.counted[name], 1.0)
-        for leader, number in Counter(model.ties.leaders[node] for node in path).items():
-            self._enter(row, leader, -model.strategies[leader].latency * number)
+        for leader, count in self._counts(path):
+            self._enter(row, leader, -model.strategies[leader].latency * count)
 
-    def _nodes(self, name: str) -> list[int]:
-        return [node for node in self.columns.model.ties.leaders if self._type(node) == name]
+    def _counts(self, nodes: Iterable[int]) -> Iterable[tuple[int, int]]:
+        """Return the nodes that lead, each with the number of nodes that have its choice."""
+        return Counter(self.columns.model.ties.leaders[node] for node in nodes).items()
 
-    def _enter(self, row: int, leader: int, seconds: list[float]) -> None:
-        for column, value in zip(self.columns.choices[leader], seconds, strict=True):
+    def _enter(self, row: int, leader: int, seconds: Any) -> None:
+        for column, value in zip(self.columns.choices[leader], seconds.tolist(), strict=True):
             if value:
-                self.columns.program.enter(row, column, float(value) / self.columns.program.unit)
+                self.columns.program.enter(row, column, value / self.columns.program.unit)
 
 
 def longest_path(graph: PlanGraph, latencies: Mapping[int, float]) -> list[int]:

@@ -163,7 +163,7 @@ class _Reshards:
         users = np.array([np.isin(needs, use.needs) for use in tensor.uses])
         sizes = np.where(users, np.array([use.size for use in tensor.uses])[:, None], np.inf).min(axis=0)
         seconds = times.seconds(tensor.rank, gives, needs, sizes, tensor.kernels) * tensor.count
-        parts = np.where(users[:, None, :], (seconds / users.sum(axis=0))[None], 0.0)
+        parts = _equal_parts(users, seconds)
         columns = [np.flatnonzero(is_needed) for is_needed in users]
         return cls(tensor, gives, needs, sizes, users.astype(float), seconds, parts, columns=columns)
 
@@ -176,8 +176,7 @@ class _Reshards:
         np, tensor, before = numpy(), self.tensor, self.seconds
         self.seconds = times.seconds(tensor.rank, self.gives, self.needs, self.sizes, tensor.kernels) * tensor.count
         ratio = self.seconds / np.where(before > 0, before, 1.0)
-        equal = np.where(self.users[:, None, :] > 0, (self.seconds / self.users.sum(axis=0))[None], 0.0)
-        parts = np.where(before > 0, self.parts * ratio, equal)
+        parts = np.where(before > 0, self.parts * ratio, _equal_parts(self.users, self.seconds))
         change, self.parts = parts - self.parts, parts
         return [change[number][:, columns] for number, columns in enumerate(self.columns)]
 
@@ -198,6 +197,11 @@ class _Reshards:
         np.maximum(self.parts, 0.0, out=self.parts)
         for number, (edge, columns) in enumerate(zip(edges, self.columns, strict=True)):
             edge.costs += change[number][:, columns]
+
+
+def _equal_parts(users: Any, seconds: Any) -> Any:
+    """Return the parts of reshards where all uses that need the placement pay the same."""
+    return numpy().where(users[:, None, :] > 0, (seconds / users.sum(axis=0))[None], 0.0)
 
 
 _Side = tuple[_Edge, int]

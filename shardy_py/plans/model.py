@@ -59,8 +59,8 @@ class TensorUse:
 class PlanTensor:
     """A tensor: its producer, the placement that each strategy of that gives, and its uses.
 
-    Placements are numbers of `ReshardTimes`. `count` is the number of equal tensors that it stands for, those of each
-    run of a loop too, and `kernels` the seconds of the kernels of views between one of them and its uses.
+    Placements are their numbers, see `numbers_of`. `count` is the number of equal tensors that it stands for, those of
+    each run of a loop too, and `kernels` the seconds of the kernels of views between one of them and its uses.
     """
 
     rank: int
@@ -129,17 +129,17 @@ class PlanModel:
         model._price()
         return model
 
-    def keep(self, numbers_of: Mapping[int, Any]) -> PlanModel:
-        """Return the model with some strategies only: node to the numbers of those that are kept."""
+    def keep(self, rows: Mapping[int, Any]) -> PlanModel:
+        """Return the model with some strategies only: node to the rows of those that are kept."""
         return evolve(
             self,
-            strategies={leader: self.strategies[leader].take(numbers) for leader, numbers in numbers_of.items()},
-            seconds={leader: self.seconds[leader][numbers] for leader, numbers in numbers_of.items()},
+            strategies={leader: self.strategies[leader].take(numbers) for leader, numbers in rows.items()},
+            seconds={leader: self.seconds[leader][numbers] for leader, numbers in rows.items()},
             tensors=[
                 evolve(
                     tensor,
-                    gives=tensor.gives[numbers_of[tensor.leader]],
-                    uses=[evolve(use, needs=use.needs[numbers_of[use.leader]]) for use in tensor.uses],
+                    gives=tensor.gives[rows[tensor.leader]],
+                    uses=[evolve(use, needs=use.needs[rows[use.leader]]) for use in tensor.uses],
                 )
                 for tensor in self.tensors
             ],
@@ -147,12 +147,12 @@ class PlanModel:
 
     def allow(self, allowed: Allowed) -> PlanModel:
         """Return the model with the placements of arguments that are allowed; an argument without any is left free."""
-        numbers_of = {}
+        rows = {}
         for leader, options in self.strategies.items():
             node, every = self.graph.nodes[leader], range(len(options))
             numbers = [number for number in every if node.op is not None or allowed(node, options[number].out)]
-            numbers_of[leader] = numbers or list(every)
-        return self.keep(numbers_of)
+            rows[leader] = numbers or list(every)
+        return self.keep(rows)
 
     def leader(self, number: int) -> int:
         """Return the node whose choice a node has."""

@@ -147,7 +147,7 @@ class _Planner:
         if is_small:
             trials.consider(solved.choice)
         combined = bounds.with_prices(strict.with_prices(evolve(self.prices, is_combined=True)))
-        self._try_with_latency(trials, combined, budget)
+        self._try_with_latency(trials, combined)
         likely = strict.with_prices(self.prices)
         if not trials.is_close(self.arguments.gap):
             self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
@@ -173,12 +173,11 @@ class _Planner:
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
 
-    def _try_with_latency(self, trials: PlanTrials, bounds: PlanBounds, budget: float | None) -> None:
+    def _try_with_latency(self, trials: PlanTrials, bounds: PlanBounds) -> None:
         """Price the cheapest choice of the likely prices of all-reduces that are combined, but for those on a path."""
         parts = sorted({*_SEVERAL, *_PARTS})
         part = max((part for part in parts if bounds.columns(part) <= _COLUMNS), default=parts[0])
-        near = bounds.within(part)
-        solved = None if near is None else solve_with_latency(_columns(near, budget))
+        solved = self._solve_with_latency(bounds, part)
         if solved is not None:
             trials.consider(solved.choice)
 
@@ -236,9 +235,12 @@ class _Planner:
         parts = sorted({*_PARTS, *_SEVERAL, *needed}, reverse=True)
         enough = [part for part in parts if bounds.limit(part) <= seconds * (1 + _ROUNDING)] or parts[-1:]
         part = next((part for part in enough if bounds.columns(part) <= _COLUMNS), enough[-1])
-        near = bounds.within(part)
-        solved = None if near is None else solve_with_latency(_columns(near, self.arguments.budget_memory))
+        solved = self._solve_with_latency(bounds, part)
         return 0.0 if solved is None else min(solved.bound, bounds.limit(part)) - bounds.model.slack
+
+    def _solve_with_latency(self, bounds: PlanBounds, part: float) -> PlanSolution | None:
+        near = bounds.within(part)
+        return None if near is None else solve_with_latency(_columns(near, self.arguments.budget_memory))
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]

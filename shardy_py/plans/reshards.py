@@ -28,23 +28,15 @@ class ReshardTimes:
     """
 
     prices: Prices
-    _numbers: dict[int, dict[Placement, int]] = field(factory=dict)
     _kinds: dict[tuple[int | None, ...], tuple[float, float]] = field(factory=dict)
     _matrices: dict[int, tuple[Any, Any]] = field(factory=dict)
-
-    def numbers(self, rank: int) -> dict[Placement, int]:
-        """Return all placements of a rank with their numbers; that which shards nothing is number 0."""
-        if rank not in self._numbers:
-            every = product((None, *range(rank)), repeat=len(self.prices.axes))
-            self._numbers[rank] = {placement: number for number, placement in enumerate(every)}
-        return self._numbers[rank]
 
     def seconds(self, rank: int, have: Any, need: Any, sizes: Any, kernels: float = 0.0) -> Any:
         """Return the times from placements, one a row, to others, one a column, of tensors with sizes by column.
 
         Args:
             rank: The rank of the tensors.
-            have: The numbers of the placements that there are.
+            have: The numbers of the placements that there are, see `numbers_of`.
             need: The numbers of those that are needed.
             sizes: The bytes that are sent.
             kernels: The seconds of the kernels of views behind the tensor, which are charged by what is needed. They
@@ -62,16 +54,16 @@ class ReshardTimes:
 
     def _sharded_axes(self, rank: int, numbers: Any) -> Any:
         """Return for each number of a placement which axes shard a dimension."""
-        placements = list(self.numbers(rank))
-        rows = [[dim is not None for dim in placements[number]] for number in numbers]
-        return numpy().array(rows, dtype=bool).reshape(len(rows), len(self.prices.axes))
+        np, count = numpy(), len(self.prices.axes)
+        weights = (rank + 1) ** np.arange(count - 1, -1, -1, dtype=np.int64)
+        return np.asarray(numbers, dtype=np.int64)[:, None] // weights % (rank + 1) > 0
 
     def _shard_counts(self, is_sharded: Any) -> Any:
         return numpy().where(is_sharded, [size for _, size in self.prices.axes], 1).prod(axis=-1)
 
     def _matrix(self, rank: int) -> tuple[Any, Any]:
         if rank not in self._matrices:
-            placements = list(self.numbers(rank))
+            placements = list(product((None, *range(rank)), repeat=len(self.prices.axes)))
             pairs = [self._kind(have, need) for have in placements for need in placements]
             both = numpy().array(pairs).reshape(len(placements), len(placements), 2)
             self._matrices[rank] = both[:, :, 0], both[:, :, 1]

@@ -38,7 +38,7 @@ class KnownLayout:
         name: Its name.
         axes: What its axes do.
         seconds: The time by the estimator.
-        sent_bytes: The bytes that one device sends.
+        sent_bytes: The bytes that one device sends, by the estimator.
         peak_bytes: The most memory that a device uses.
         reason: The difference from the plan, in words.
     """

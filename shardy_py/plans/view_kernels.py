@@ -20,7 +20,7 @@ from shardy_py.plans.fused_parts import part_of_bytes
 from shardy_py.plans.graph import Dims, Placement, PlanGraph
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.solve import numpy
-from shardy_py.plans.strategies import numbers_of, placement_of
+from shardy_py.plans.strategies import numbers_of, placement_of, through
 from shardy_py.values import define, frozen
 
 
@@ -96,7 +96,7 @@ class ViewKernels:
         return np.array(distinct)[inverse.reshape(-1)]
 
     def _seconds(self, share: KernelShare, kernel: float, need: Placement) -> float:
-        placement = tuple(None if dim is None else share.dims[dim] for dim in need)
+        placement = through(need, share.dims)
         least = self.prices.divided(kernel, self.prices.shards(placement), share.divided)
         if self.prices.is_strict:
             least = min([least, *self._gathered(share, kernel, placement)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -178,10 +177,11 @@ def _is_module_of(module: ModuleType, entry_point: EntryPoint) -> bool:
         return True
     if not packages or module.__name__.rpartition(".")[2] != name:
         return False
-    with suppress(ImportError, ValueError):  # A parent package that cannot be imported is reported as a broken plugin.
+    try:
         spec = find_spec(path)
         return spec is not None and spec.origin is not None and Path(spec.origin).samefile(module.__file__ or "")
-    return False
+    except Exception:  # A parent package raises what it likes as it is imported: it is reported as a broken plugin.
+        return False
 
 
 def _is_bundled(candidate: Candidate) -> bool:

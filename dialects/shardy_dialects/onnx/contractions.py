@@ -143,8 +143,8 @@ def complete_convolution(
     """
     added = [number for number in like_result if number >= 0]
     first = 1 if channel > 1 else 2
-    kept = [0, *(first + dim for dim in range(len(shape_of(op)) - 2) if _is_pointwise(op, dim))]
-    ties = [Tie({0: dim, **dict.fromkeys(added, dim)}, {0: dim}) for dim in kept]
+    dims = [0, *(first + dim for dim in range(len(shape_of(op)) - 2) if _is_pointwise(op, dim))]
+    ties = [Tie({0: dim, **dict.fromkeys(added, dim)}, {0: dim}) for dim in dims]
     channels = {weight: 0} | {number: 0 for number in vectors if number >= 0 and shape_of(op, number)}
     channels |= dict.fromkeys(added, channel)
     if _is_depthwise(op, weight, channel):
@@ -154,9 +154,10 @@ def complete_convolution(
     return tied(op, ties)
 
 
-def _requantized_conv(op: Op) -> OpShardingRule:
+def requantized_convolution(op: Op, *, channel: int = 1) -> OpShardingRule:
     """Return the rule of a convolution that is rounded afterwards; scales and bias may have the output's channels."""
-    return complete_convolution(op, operand_at(op, 3), [operand_at(op, position) for position in (4, 5, 8)])
+    vectors = [operand_at(op, position) for position in (4, 5, 8)]
+    return complete_convolution(op, operand_at(op, 3), vectors, channel=channel)
 
 
 def _deform_conv(op: Op) -> OpShardingRule:
@@ -230,7 +231,7 @@ def register(onnx: Dialect) -> None:
         "Gemm": _gemm,
         "Einsum": _einsum,
         "ConvTranspose": _conv_transpose,
-        "QLinearConv": _requantized_conv,
+        "QLinearConv": requantized_convolution,
         "DeformConv": _deform_conv,
         "Attention": _attention,
     }

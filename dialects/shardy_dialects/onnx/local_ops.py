@@ -99,6 +99,10 @@ class OnnxLocalOps(NamedCollectives):
             return None
         return {"shape": type_.shape}
 
+    def collected(self, op: Op, dim: int, parts: int) -> float | None:
+        """Return 0 for a node that reads the sizes of its operand only: it sends nothing."""
+        return 0.0 if op.name in ("onnx.Shape", "onnx.Size") else None
+
     def is_device_number(self, op: Op) -> bool:
         """Return whether a node gives an entry of a table for the device, or a number."""
         return op.name in (f"{SPACE}.offset", f"{SPACE}.scalar")

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shardy_dialects.onnx.contractions import complete_convolution, local_convolution, matmul_ties, with_vectors
+from shardy_dialects.onnx.contractions import (
+    complete_convolution,
+    local_convolution,
+    matmul_ties,
+    requantized_convolution,
+    with_vectors,
+)
 from shardy_dialects.onnx.elementwise import quantized
 from shardy_dialects.onnx.reductions import layer_normalization, of_matrices, reduction
 from shardy_dialects.onnx.shapes import replicated_rule
@@ -43,9 +49,11 @@ _BATCHES: Mapping[str, tuple[Mapping[int, int], Mapping[int, int]]] = {
     "nchwc.Conv": ({0: 0, 3: 0}, {0: 0}),
     **{
         f"nchwc.{name}": ({0: 0}, {0: 0})
-        for name in ("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Upsample", "ReorderInput")
+        for name in (
+            *("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"),
+            *("Upsample", "ReorderInput", "ReorderOutput"),
+        )
     },
-    "nchwc.ReorderOutput": ({0: 0}, {0: 0}),
 }
 """Operators that treat each member of a batch by itself: its dimension at the inputs and outputs of the node."""
 
@@ -80,8 +88,11 @@ def _numbers(op: Op, *positions: int) -> list[int]:
 def _fused_matmul(op: Op) -> OpShardingRule:
     if attribute(op, "transBatchA", 0) or attribute(op, "transBatchB", 0):
         return tied(op, ())
-    transposed = bool(attribute(op, "transA", 0)), bool(attribute(op, "transB", 0))
-    return tied(op, matmul_ties(op, 0, 1, transposed=transposed))
+    return tied(op, matmul_ties(op, 0, 1, transposed=_transposed(op)))
+
+
+def _transposed(op: Op) -> tuple[bool, bool]:
+    return bool(attribute(op, "transA", 0)), bool(attribute(op, "transB", 0))
 
 
 def _scaled_matmul(op: Op) -> OpShardingRule:
@@ -105,8 +116,7 @@ def _complete_gemm(right: int, vectors: Sequence[int]) -> Rule:
     """
 
     def rule(op: Op) -> OpShardingRule:
-        transposed = bool(attribute(op, "transA", 0)), bool(attribute(op, "transB", 0))
-        rows, columns, _ = matmul_ties(op, 0, operand_at(op, right), transposed=transposed)
+        rows, columns, _ = matmul_ties(op, 0, operand_at(op, right), transposed=_transposed(op))
         matrices = [number for number in _numbers(op, *vectors) if len(shape_of(op, number)) == 2]
         rows, columns = (
             Tie({**tie.operands, **dict.fromkeys(matrices, dim)}, tie.results)
@@ -156,9 +166,7 @@ def _fused_convolution_channels_last(op: Op) -> OpShardingRule:
 
 
 def _requantized_convolution(op: Op) -> OpShardingRule:
-    channel = _last_channel(op) if attribute(op, "channels_last", 0) else 1
-    vectors = [operand_at(op, position) for position in (4, 5, 8)]
-    return complete_convolution(op, operand_at(op, 3), vectors, channel=channel)
+    return requantized_convolution(op, channel=_last_channel(op) if attribute(op, "channels_last", 0) else 1)
 
 
 def _local_requantized_convolution(op: Op, shard: Shard) -> Sequence[Value]:
@@ -213,10 +221,10 @@ _RULES: Mapping[str, Rule] = {
     "ExpandDims": rules.reshape,
 }
 FORMS = {
-    "com.microsoft.FusedConv": local_convolution(1),
-    **dict.fromkeys(("com.microsoft.NhwcConv", "com.microsoft.NhwcFusedConv"), local_convolution(1, -1)),
-    "com.microsoft.QLinearConv": _local_requantized_convolution,
-    "com.microsoft.MatMulNBits": _local_block_quantized_matmul,
+    f"{SPACE}.FusedConv": local_convolution(1),
+    **dict.fromkeys((f"{SPACE}.NhwcConv", f"{SPACE}.NhwcFusedConv"), local_convolution(1, -1)),
+    f"{SPACE}.QLinearConv": _local_requantized_convolution,
+    f"{SPACE}.MatMulNBits": _local_block_quantized_matmul,
 }
 
 

@@ -162,19 +162,18 @@ def _with_divided_shape(op: Op, shard: Shard, number: int) -> Sequence[Value]:
 def _local_shape_of(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the sizes, or the number of elements, of the whole tensor of which a device has a part."""
     shape, sharding = shape_of(op), shard.operand_shardings[0]
-    start = normal(attribute(op, "start", 0), len(shape))
-    dims = range(len(shape))[start : attribute(op, "end")] if op.name == "onnx.Shape" else range(len(shape))
+    dims = range(len(shape))[attribute(op, "start", 0) : attribute(op, "end")]
     if set(shard.sharded_dims(sharding)).isdisjoint(dims):
         return shard.copy()
     is_open = [is_derived(shape[dim]) for dim in dims]
     factors = tuple(shard.parts(sharding, dim) if free else 0 for dim, free in zip(dims, is_open, strict=True))
     known = tuple(0 if free else shape[dim] for dim, free in zip(dims, is_open, strict=True))
     attributes: dict[str, Attribute] = {"start": dims.start, "end": dims.stop, "factors": factors, "known": known}
-    sizes = [TensorType((len(dims),), "i64")]
-    whole = shard.emit.op(f"{SPACE}.whole_shape", [shard.operands[0]], sizes, attributes).result
+    type_ = TensorType((len(dims),), "i64")
+    sizes = shard.emit.op(f"{SPACE}.whole_shape", [shard.operands[0]], [type_], attributes).result
     if op.name == "onnx.Shape":
-        return [whole]
-    return [shard.emit.op("onnx.ReduceProd", [whole], [shard.result_type(0)], {"keepdims": 0}).result]
+        return [sizes]
+    return [shard.emit.op("onnx.ReduceProd", [sizes], [shard.result_type(0)], {"keepdims": 0}).result]
 
 
 def _reshaped(op: Op, shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:

@@ -64,11 +64,9 @@ def broadcast(op: HasShardableValues) -> OpShardingRule | None:
     (out,) = outs
     aligned = [_aligned(op, shape, out) for shape in operand_shapes(op)]
     unknown = {dim for shape in operand_shapes(op) for dim in _open_dims(shape, out)}
-    if op.operands and any(
-        size != 1 and dim not in unknown and not any(dim in dims for dims in aligned) for dim, size in enumerate(out)
-    ):
+    if op.operands and any(size != 1 and not any(dim in dims for dims in aligned) for dim, size in enumerate(out)):
         raise unfit(op, "broadcast", "needs each dimension of the result in an operand", hint="see rules.broadcast_to")
-    return aligned_rule(op, aligned, whole=unknown)
+    return aligned_rule(op, aligned, replicated=unknown)
 
 
 def _aligned(op: HasShardableValues, shape: Shape, out: Shape) -> dict[int, int]:
@@ -89,18 +87,18 @@ def _open_dims(shape: Shape, out: Shape) -> list[int]:
 
 
 def aligned_rule(
-    op: HasShardableValues, aligned: Sequence[dict[int, int]], *, whole: Collection[int] = ()
+    op: HasShardableValues, aligned: Sequence[dict[int, int]], *, replicated: Collection[int] = ()
 ) -> OpShardingRule:
     """Return the rule in which each dimension of the results has a factor.
 
     Args:
         op: The op; its results have one shape.
         aligned: For each operand, result dimension to operand dimension; other dimensions have no part.
-        whole: Dimensions that need replication.
+        replicated: Dimensions that need replication.
     """
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(tensor_shape(op.results[0])):
-        kind = FactorKind.NEED_REPLICATION if dim in whole else FactorKind.PASS_THROUGH
+        kind = FactorKind.NEED_REPLICATION if dim in replicated else FactorKind.PASS_THROUGH
         builder.add_factor([dims.get(dim) for dims in aligned], [dim] * len(op.results), size, kind=kind)
     return builder.build()
 

@@ -147,7 +147,8 @@ def test_a_program_that_nothing_runs_says_so() -> None:
         result.to_jax()
 
 
-def test_a_file_that_is_not_there_is_no_fault_of_a_frontend() -> None:
+@pytest.mark.parametrize("path", ["missing.packed", "x" * 300 + ".packed"], ids=["missing", "too long"])
+def test_a_file_that_is_not_there_is_no_fault_of_a_frontend(path: str) -> None:
     """The error is that of any other file."""
     with pytest.raises(ParseError, match="cannot read the file"):
-        sdy.propagate(Path("missing.packed"), {"d": 2}, plugins=[_plugin(Packed())])
+        sdy.propagate(Path(path), {"d": 2}, plugins=[_plugin(Packed())])

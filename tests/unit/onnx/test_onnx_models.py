@@ -235,8 +235,9 @@ def two_symbols() -> onnx.ModelProto:
 
 def _assert_runs_dynamic(result: sdy.Result, model: onnx.ModelProto, x: np.ndarray) -> None:
     tensors = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
-    (output,) = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
-    np.testing.assert_allclose(output, run_whole(model, {"x": x})[0], rtol=1e-4, atol=1e-4)
+    outputs = result.local().run(*[tensors.get(name, x) for name in result.program.origin.argument_names])
+    for output, expected in zip(outputs, run_whole(model, {"x": x}), strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_joined_dynamic_size_is_sharded_as_its_major_part(two_symbols: onnx.ModelProto) -> None:
@@ -254,6 +255,30 @@ def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto)
     _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((2, 3, 8), np.float32))
     with pytest.raises(UnsupportedError, match="the parts of a dynamic size must be equal"):
         _assert_runs_dynamic(result, two_symbols, np.ones((1, 3, 8), np.float32))
+
+
+def test_several_shapes_that_nodes_compute_are_divided() -> None:
+    """Each of them is checked by a node with a name of its own."""
+    b = ModelBuilder(("x", ("batch", 6, 8)))
+    rows = b.node("Expand", b.weight(1, 8), b.node("Concat", b.node("Shape", "x", end=1), b.ints(1), axis=0))
+    more = b.node("Expand", b.weight(1, 1, 8), b.node("Concat", b.node("Shape", rows, end=1), b.ints(6, 1), axis=0))
+    model = b.build(b.node("Add", "x", more), rows)
+    result = sdy.propagate(model, {"d": 2}, out_shardings={0: ("d", None, None), 1: ("d", None)})
+    _assert_runs_dynamic(result, model, np.random.default_rng(0).random((4, 6, 8), np.float32))
+
+
+def test_sizes_of_a_sharded_tensor_are_read_from_its_shards() -> None:
+    """Sizes and their number for each range of dimensions are those of the whole tensor, and nothing is gathered."""
+    b = ModelBuilder(("x", ("batch", "steps", 8)))
+    y, x = b.node("Relu", "x"), np.zeros((4, 6, 8), np.float32)
+    bounds = [{"start": start} for start in (-5, -4, -2, 0, 1, 5)] + [{"start": -4, "end": 1}, {"end": -1}]
+    model = b.build(b.node("Size", y), *(b.node("Shape", y, **item) for item in bounds))
+    result = sdy.propagate(model, {"d": 2, "m": 2}, in_shardings={"x": ("d", "m", None)})
+    local = result.local()
+    assert not local.warnings
+    assert "AllGather" not in str(local)
+    for output, expected in zip(local.run(x), run_whole(model, {"x": x}), strict=True):
+        np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("recurrent_loop", "Loop"), ("early_exit", "If")])

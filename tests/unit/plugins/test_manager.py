@@ -73,6 +73,18 @@ def test_a_module_takes_the_place_of_its_installed_plugin(install):
     assert (info.origin, info.ops) == ("", 2)
 
 
+def test_a_package_that_raises_is_a_broken_plugin_beside_a_module_of_its_name(install, tmp_path, monkeypatch):
+    """Whether a module is that of an installed plugin is asked of its package, which may fail."""
+    (tmp_path / "raising_package").mkdir()
+    (tmp_path / "raising_package" / "__init__.py").write_text("raise RuntimeError('no license')")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = FakeEntryPoint("raising", broken=True)
+    point.value = "raising_package.plugin"
+    install(point)
+    with pytest.raises(PluginError, match="'raising'"):
+        Registry.from_entry_points(plugins=[plugin("elsewhere.plugin", "one.f")])
+
+
 def test_the_order_of_discovery_does_not_matter(install):
     """Shuffled entry points give an equal registry."""
     points = [FakeEntryPoint(plugin(name, f"{name}.f", f"{name}.*")) for name in ("c", "a", "b")]
