@@ -220,6 +220,13 @@ def test_a_call_that_came_twice_runs_without_python(monkeypatch) -> None:
     assert np.allclose(function(params, x[:1], rate=0.5)["w"], step(params, X[:1], 0.5)["w"])
 
 
+def test_static_arguments_that_are_equal_but_of_other_types() -> None:
+    """As for `jax.jit`, True and 1.0 are not the program of 1."""
+    function = sdy.jit(lambda x, value: jnp.full_like(x, 0) + jnp.asarray(value), MESH, static_argnames="value")
+    names = [str(function(np.int8(3), value=value).dtype) for value in (1, True, 1.0, 1)]
+    assert names == ["int8", "int8", "float32", "int8"]
+
+
 def test_a_repeated_call_says_which_array_is_gone() -> None:
     """A donated array cannot be given again."""
     function = sdy.jit(lambda x: x + 1, MESH, donate_argnums=0)
