@@ -265,13 +265,6 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     return None
 
 
-def has_deleted(arguments: Any) -> bool:
-    """Return whether an array among some arguments is gone, as a donated one."""
-    import jax
-
-    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(arguments))
-
-
 def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return f"{type(leaf).__module__}.{type(leaf).__qualname__}"

@@ -227,6 +227,20 @@ def test_static_arguments_that_are_equal_but_of_other_types() -> None:
     assert names == ["int8", "int8", "float32", "int8"]
 
 
+def test_a_function_that_fails_while_jax_traces_it_raises_its_error() -> None:
+    """That a traced argument cannot be asked whether it is gone does not hide it."""
+
+    def check(x, limit):
+        if x.ndim > limit:
+            raise ValueError("too many dimensions")
+        return x.sum()
+
+    function = sdy.jit(lambda x: check(x, 1), MESH)
+    function(X[0])
+    with pytest.raises(ValueError, match="too many dimensions"):
+        jax.grad(function)(X)
+
+
 def test_a_repeated_call_says_which_array_is_gone() -> None:
     """A donated array cannot be given again."""
     function = sdy.jit(lambda x: x + 1, MESH, donate_argnums=0)
