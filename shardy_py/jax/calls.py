@@ -73,7 +73,7 @@ class CallArguments:
 
     @cached_property
     def static(self) -> Hashable:
-        """The arguments that are values of Python to the function.
+        """The arguments that are values of Python to the function, with their types: 1 is equal to True and 1.0.
 
         Raises:
             OptionError: one cannot be hashed.
@@ -81,10 +81,11 @@ class CallArguments:
         if not self.static_numbers and not self.static_names:
             return ()
         numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
-        static = (
+        values = (
             *((number, self.arguments[number]) for number in sorted(numbers)),
             *((name, self.keywords[name]) for name in sorted(self.static_names) if name in self.keywords),
         )
+        static = tuple((place, type(value), value) for place, value in values)
         try:
             hash(static)
         except TypeError as error:
@@ -262,13 +263,6 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
         if sharding is not None:
             return devices_of(sharding.mesh)
     return None
-
-
-def has_deleted(arguments: Any) -> bool:
-    """Return whether an array among some arguments is gone, as a donated one."""
-    import jax
-
-    return any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(arguments))
 
 
 def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:

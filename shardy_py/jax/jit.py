@@ -12,7 +12,7 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context, is_disabled
-from shardy_py.jax.callable.dispatch import dispatcher
+from shardy_py.jax.callable.dispatch import dispatcher, has_deleted
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
 from shardy_py.jax.callable.repeated_calls import RepeatedCall, RepeatedCalls
@@ -24,7 +24,6 @@ from shardy_py.jax.calls import (
     devices_of,
     devices_of_arguments,
     devices_of_shardings,
-    has_deleted,
     lower_call,
 )
 from shardy_py.support.identity import identity
@@ -208,14 +207,9 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
-        if self._dispatch is None:
+        if self._dispatch is None or has_deleted((arguments, keywords)):
             return self._run(arguments, keywords)[0]
-        try:
-            return self._dispatch(*arguments, **keywords)
-        except (RuntimeError, ValueError):
-            if not has_deleted((arguments, keywords)):
-                raise
-            return self._run(arguments, keywords)[0]
+        return self._dispatch(*arguments, **keywords)
 
     def _prepare(self, *arguments: Any, **keywords: Any) -> tuple[Any, Any, bool]:
         """Run the function for a call that JAX's dispatch does not know yet; see `dispatcher`."""

@@ -105,14 +105,13 @@ def _entered(x: Any, spec: Any, mesh: Mesh, varying: Collection[str]) -> Any:
     """
     if not hasattr(x, "dtype"):
         return x
-    partial = [item for item in spec or () if type(item).__name__ == "Partial"]
+    partial = _partial(spec)
     if partial:
         hint = "give Replicate(): the sum is computed before"
         raise OptionError(Diagnostic("local-map", f"an argument cannot be placed as {partial[0]!r}", hint=hint))
     sharding = as_sharding(spec or (), rank=x.dim(), mesh_name=DEFAULT_NAME, mesh=mesh)
-    summed = [axis.name for axis in mesh.axes if axis.name in varying and axis.name not in _axes(spec, mesh)]
     shape = _local_shape(x.shape, sharding, mesh)
-    return _operators()[0](x, str(sharding), shape, _mesh_text(mesh), summed)
+    return _operators()[0](x, str(sharding), shape, _mesh_text(mesh), _others(mesh, varying, _axes(spec, mesh)))
 
 
 def _left(x: Any, spec: Any, mesh: Mesh, varying: Collection[str]) -> Any:
@@ -121,26 +120,40 @@ def _left(x: Any, spec: Any, mesh: Mesh, varying: Collection[str]) -> Any:
     Raises:
         OptionError: its placements do not fit.
     """
-    leave = _operators()[1]
-    if not is_placements(spec) or all(type(item).__name__ != "Partial" for item in spec):
-        sharding = as_sharding(spec or (), rank=x.dim(), mesh_name=DEFAULT_NAME, mesh=mesh)
-        equal = [axis.name for axis in mesh.axes if axis.name in varying and axis.name not in _axes(spec, mesh)]
-        return leave(x, str(sharding), _global_shape(x.shape, sharding, mesh), _mesh_text(mesh), equal)
+    equal = _others(mesh, varying, _axes(spec, mesh))
+    kinds = {item.reduce_op for item in _partial(spec)}
+    if not kinds:
+        return _gathered(x, as_sharding(spec or (), rank=x.dim(), mesh_name=DEFAULT_NAME, mesh=mesh), mesh, equal)
     from torch.distributed.tensor import Replicate
 
-    kinds = {item.reduce_op for item in spec if type(item).__name__ == "Partial"}
     if not kinds <= {"sum", "avg"} or len(kinds) > 1:
         message = f"a result cannot be partial by {' and '.join(sorted(kinds))}"
         raise OptionError(Diagnostic("local-map", message, hint='give Partial() or Partial("avg") on all dimensions'))
-    parts = zip(mesh.axes, spec, strict=False)
-    summed = [axis.name for axis, item in parts if type(item).__name__ == "Partial"]
-    others = [Replicate() if type(item).__name__ == "Partial" else item for item in spec]
-    sharding = as_sharding(others, rank=x.dim(), mesh_name=DEFAULT_NAME, mesh=mesh)
-    known = {*summed, *_axes(others, mesh)}
-    equal = [axis.name for axis in mesh.axes if axis.name in varying and axis.name not in known]
-    stacked, rows = _stacked(sharding, summed), x.unsqueeze(0)
-    whole = leave(rows, str(stacked), _global_shape(rows.shape, stacked, mesh), _mesh_text(mesh), equal)
-    return whole.sum(0) if kinds == {"sum"} else whole.mean(0)
+    summed = [axis.name for axis, item in zip(mesh.axes, spec, strict=False) if _is_partial(item)]
+    complete = [Replicate() if _is_partial(item) else item for item in spec]
+    sharding = as_sharding(complete, rank=x.dim(), mesh_name=DEFAULT_NAME, mesh=mesh)
+    parts = _gathered(x.unsqueeze(0), _stacked(sharding, summed), mesh, equal)
+    return parts.sum(0) if kinds == {"sum"} else parts.mean(0)
+
+
+def _gathered(shard: Any, sharding: TensorSharding, mesh: Mesh, equal: Sequence[str]) -> Any:
+    """Return a tensor of its shards, which are equal along some axes."""
+    shape = _global_shape(shard.shape, sharding, mesh)
+    return _operators()[1](shard, str(sharding), shape, _mesh_text(mesh), equal)
+
+
+def _partial(spec: Any) -> list[Any]:
+    """Return the placements of a tensor that say that it is partial."""
+    return [item for item in spec if _is_partial(item)] if is_placements(spec) else []
+
+
+def _is_partial(placement: Any) -> bool:
+    return type(placement).__name__ == "Partial"
+
+
+def _others(mesh: Mesh, varying: Collection[str], names: Collection[str]) -> list[str]:
+    """Return the axes along which other tensors of a function differ, and not this one."""
+    return [axis.name for axis in mesh.axes if axis.name in varying and axis.name not in names]
 
 
 def _stacked(sharding: TensorSharding, names: Sequence[str]) -> TensorSharding:

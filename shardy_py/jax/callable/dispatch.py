@@ -35,6 +35,17 @@ def dispatcher(function: Callable[..., Any], prepare: Prepare) -> Callable[..., 
         return None
 
 
+def has_deleted(arguments: Any) -> bool:
+    """Return whether an array among some arguments is gone, as a donated one: with it JAX's code in C++ may crash.
+
+    Args:
+        arguments: A tree of arguments.
+    """
+    import jax
+
+    return any(_is_array(leaf) and leaf.is_deleted() for leaf in jax.tree.leaves(arguments))
+
+
 def dispatch_data(program: CompiledBody, results: Any) -> Any:
     """Return what JAX needs to run a compiled program again; None if it has to be called each time.
 
@@ -46,7 +57,7 @@ def dispatch_data(program: CompiledBody, results: Any) -> Any:
     from jax._src.tree_util import dispatch_registry
 
     arrays, tree = dispatch_registry.flatten(results, None)
-    if program.has_packed_elements or any(type(array).__name__ != "ArrayImpl" for array in arrays):
+    if program.has_packed_elements or not all(map(_is_array, arrays)):
         return None
     executable = program.compiled._executable
     run = executable.unsafe_call
@@ -65,3 +76,8 @@ def dispatch_data(program: CompiledBody, results: Any) -> Any:
         executable._dispatch_in_layouts,
         (),
     )
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array with elements, and neither a traced value nor keys."""
+    return type(value).__name__ == "ArrayImpl"

@@ -84,10 +84,10 @@ class RepeatedCalls:
         # To compare a key with one of the same objects is cheaper than to hash it.
         if key == self._latest_key:
             return self._latest
-        found = None if key is None else self._calls.get(key)
-        if found is not None:
-            self._latest_key, self._latest = key, found
-        return found
+        call = None if key is None else self._calls.get(key)
+        if call is not None:
+            self._latest_key, self._latest = key, call
+        return call
 
     def add(self, call: CallArguments, lowered: LoweredCall) -> None:
         """Keep the program of a call, unless arrays have to be moved or changed for it."""

@@ -242,10 +242,10 @@ class ParallelMethods:
             args: Further arguments of ``Module.load_state_dict``.
             kwargs: Those by name.
         """
-        own = self.state_dict()  # type: ignore[attr-defined]
+        current = self.state_dict()  # type: ignore[attr-defined]
         state: Any = copy.copy(state_dict)
         for name, tensor in state_dict.items():
-            before = own.get(name)
+            before = current.get(name)
             if hasattr(before, "placements") and before.shape == getattr(tensor, "shape", None):
                 state[name] = distributed(tensor, before.device_mesh, before.placements)
         return super().load_state_dict(state, *args, **kwargs)  # type: ignore[misc]

@@ -74,8 +74,8 @@ def _shards(dim: int, axes: Sequence[AxisRef], mesh: Mesh) -> dict[str, Placemen
     order = [axis.name for axis in mesh.axes]
     placements = {}
     for number, axis in enumerate(axes):
-        later = [one for one in axes[:number] if order.index(one.name) > order.index(axis.name)]
-        factor = prod(one.size(mesh) for one in later)
+        later = [other for other in axes[:number] if order.index(other.name) > order.index(axis.name)]
+        factor = prod(other.size(mesh) for other in later)
         placements[axis.name] = Placement("shard", dim, split_factor=factor)
     return placements
 

@@ -15,7 +15,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import shardy_py as sdy
-from shardy_py.errors import UnsupportedError
+from shardy_py.errors import OptionError, UnsupportedError
 
 X = np.random.default_rng(0).random((8, 16), np.float32)
 W = np.random.default_rng(1).random((16, 32), np.float32)
@@ -205,6 +205,19 @@ def test_donated_arguments_and_memories() -> None:
     (actual,) = sdy.propagate(function.lower(array)).to_jax()(array)
     np.testing.assert_allclose(actual, np.sin(X), rtol=1e-5)
     assert actual.sharding.memory_kind == "pinned_host"
+
+
+def test_a_donated_array_is_refused_where_it_comes_again() -> None:
+    """It does not get as far as JAX's own code, which it crashes on several devices."""
+    mesh = make_mesh()
+    take, read = sdy.jit(lambda x: x + 1, donate_argnums=0), sdy.jit(lambda x: x + 1)
+    for _ in range(3):
+        x = put(X, mesh, "x")
+        np.testing.assert_array_equal(read(x), take(x))
+    for function in (take, read):
+        with pytest.raises(OptionError, match="argument 0 is an array that was deleted"):
+            function(x)
+    np.testing.assert_array_equal(take(put(X, mesh, "x")), X + 1)
 
 
 def test_functions_of_python_are_called_once() -> None:

@@ -185,16 +185,16 @@ def test_a_repeated_call_goes_to_its_program_at_once(monkeypatch) -> None:
 
     function = sdy.jit(step, MESH, static_argnames="power")
     placed = jax.device_put((PARAMS, X, X), NamedSharding(MESH, P()))
-    wanted = step(*placed, 0.5, power=2)[0]["w"]
+    expected = step(*placed, 0.5, power=2)[0]["w"]
     function(*placed, 0.5, power=2)
     function(*placed, 0.5, power=3)
     monkeypatch.setattr(DeviceProgram, "run", None)
-    found, nothing = function(*placed, 0.5, power=2)
+    actual, nothing = function(*placed, 0.5, power=2)
     assert nothing is None
-    assert np.allclose(found["w"], wanted)
-    assert (int(found["one"]), found["one"].weak_type) == (1, True)
-    assert not np.allclose(function(*placed, 0.5, power=3)[0]["w"], wanted)
-    assert not np.allclose(function(*placed, 0.25, power=2)[0]["w"], wanted)
+    assert np.allclose(actual["w"], expected)
+    assert (int(actual["one"]), actual["one"].weak_type) == (1, True)
+    assert not np.allclose(function(*placed, 0.5, power=3)[0]["w"], expected)
+    assert not np.allclose(function(*placed, 0.25, power=2)[0]["w"], expected)
     with pytest.raises(TypeError):
         function(*placed, 1, power=2)
 
@@ -211,13 +211,34 @@ def test_a_call_that_came_twice_runs_without_python(monkeypatch) -> None:
         function(params, x, rate=0.5)
     with monkeypatch.context() as context:
         context.setattr(type(function), "_run", None)
-        found = function(params, x + 1, rate=0.25)
-        assert np.allclose(found["w"], step(params, X + 1, 0.25)["w"])
-        assert (int(found["one"]), found["one"].weak_type) == (1, True)
+        actual = function(params, x + 1, rate=0.25)
+        assert np.allclose(actual["w"], step(params, X + 1, 0.25)["w"])
+        assert (int(actual["one"]), actual["one"].weak_type) == (1, True)
         for others in ((params, X, 0.5), (params, x, 1), (params, x[:1], 0.5)):
             with pytest.raises(TypeError, match="not callable"):
                 function(others[0], others[1], rate=others[2])
     assert np.allclose(function(params, x[:1], rate=0.5)["w"], step(params, X[:1], 0.5)["w"])
+
+
+def test_static_arguments_that_are_equal_but_of_other_types() -> None:
+    """As for `jax.jit`, True and 1.0 are not the program of 1."""
+    function = sdy.jit(lambda x, value: jnp.full_like(x, 0) + jnp.asarray(value), MESH, static_argnames="value")
+    names = [str(function(np.int8(3), value=value).dtype) for value in (1, True, 1.0, 1)]
+    assert names == ["int8", "int8", "float32", "int8"]
+
+
+def test_a_function_that_fails_while_jax_traces_it_raises_its_error() -> None:
+    """That a traced argument cannot be asked whether it is gone does not hide it."""
+
+    def check(x, limit):
+        if x.ndim > limit:
+            raise ValueError("too many dimensions")
+        return x.sum()
+
+    function = sdy.jit(lambda x: check(x, 1), MESH)
+    function(X[0])
+    with pytest.raises(ValueError, match="too many dimensions"):
+        jax.grad(function)(X)
 
 
 def test_a_repeated_call_says_which_array_is_gone() -> None:
