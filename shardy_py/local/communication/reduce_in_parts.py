@@ -12,6 +12,8 @@ from typing import ClassVar
 
 from attrs import evolve
 
+from shardy_py.ir.graph.attributes import RawAttribute
+from shardy_py.ir.graph.enum_attributes import combiner_of_collective
 from shardy_py.ir.graph.op_names import ALL_REDUCE, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import static_shape
@@ -20,10 +22,12 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
 from shardy_py.local.communication.explicit_steps import write_collectives
 from shardy_py.local.communication.moves import all_reduce_bytes, moved_axes, reshard_bytes
+from shardy_py.local.communication.partial_choices import COMBINERS
 from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
 from shardy_py.local.communication.routes import SUMS, Routes, source_of
 from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.combiner import Combiner, reduction_op_text
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import NoFields
@@ -77,6 +81,13 @@ def _reduce_in_parts(
     before, reduced = (share * all_reduce_bytes(result.type, item, axes, mesh) for item in (source, cut))
     if reduced + gathered > before - _LEAST_GAIN:
         return None
+    combiner = combiner_of_collective(op, routes.semantics)
+    word = next((word for word, known in COMBINERS.items() if known is combiner), None)
+    if word is None:
+        return None
+    if combiner is not Combiner.ADD:
+        # It cannot be read off the op that makes the partial results any more.
+        op.attributes["reduction_op"] = RawAttribute(reduction_op_text(word))
     uses = list(result.uses)
     op.set_operand(0, reshard(op.program, operand, cut, op.parent, op))
     op.attributes["out_sharding"] = cut_result

@@ -74,6 +74,27 @@ def test_devices_that_hold_other_values_do_not_share() -> None:
     assert [item.kind for item in result.local().collectives] == ["all_reduce"]
 
 
+LARGEST = """sdy.mesh @mesh = <["x"=4, "y"=2]>
+func.func @main(%a: tensor<256x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+    -> (tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %low) applies stablehlo.maximum across dimensions = [1] :
+      (tensor<256x8xf32>, tensor<f32>) -> tensor<256xf32>
+  return %0 : tensor<256xf32>
+}"""
+
+
+@pytest.mark.parametrize("combiner", ["maximum", "minimum", "add", "multiply"])
+def test_parts_combine_as_the_whole_does(combiner: str) -> None:
+    """A collective keeps its combiner, or stays as it is where no word says it."""
+    text = LARGEST.replace("maximum", combiner).replace("0xFF800000", "1.0" if combiner == "multiply" else "0.0")
+    local = sdy.propagate(text, explicit_collectives=True).local()
+    reduced = next(op for op in local.program.functions["main"].walk() if op.name == "stablehlo.all_reduce")
+    assert reduced.regions[0].block.first.name == f"stablehlo.{combiner}"
+    kinds = [item.kind for item in local.collectives]
+    assert kinds == (["all_reduce"] if combiner == "multiply" else ["all_reduce", "all_gather"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("element", ["f32", "i32"])
 @pytest.mark.parametrize("target", ["[{}, {}]", '[{"x"}, {}]', '[{}, {"x"}]', '[{}, {"y"}]', '[{"y", "x"}, {}]'])
