@@ -14,6 +14,7 @@ from shardy_py.local.communication.known_places import UseKnownPlacesPass
 from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
+from shardy_py.local.communication.reduce_in_parts import ReduceInPartsPass
 from shardy_py.local.communication.sent_bytes import CountSentBytesPass
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
@@ -46,6 +47,8 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         # Before the plan gathers what sums that could wait for each other seem to cost.
         *((CombinePartialSumsLatePass(),) if reorder_sums else ()),
         PlanCommunicationPass(),
+        # What the plan leaves whole on several devices these can combine together.
+        ReduceInPartsPass(),
         MergeEqualOpsPass(),
     )
 

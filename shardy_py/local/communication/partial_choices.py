@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field
 
@@ -23,7 +23,7 @@ from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.values import define, frozen
 
 PARTIAL, COMPLETE = 0, 1
-COMBINERS = {"sum": Combiner.ADD, "max": Combiner.MAX, "min": Combiner.MIN}
+COMBINERS: Mapping[ReductionOp, Combiner] = {"sum": Combiner.ADD, "max": Combiner.MAX, "min": Combiner.MIN}
 Distribution = Callable[[Op, Combiner], Sequence[Collection[int]]]
 """Returns the groups of operands in which an op may take partial results, so that its results are partial, too."""
 

@@ -16,18 +16,18 @@ from shardy_py.errors import OptionError
 
 TWO_SUMS = """
 sdy.mesh @mesh = <["x"=4, "y"=2]>
-func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
-                %b: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
-                %c: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
-    -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+func.func @main(%a: tensor<7x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %b: tensor<16x7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+                %c: tensor<16x7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<7x7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
-      : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+      : (tensor<7x16xf32>, tensor<16x7xf32>) -> tensor<7x7xf32>
   %1 = stablehlo.dot_general %a, %c, contracting_dims = [1] x [0]
-      : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
-  %2 = stablehlo.add %0, %1 : tensor<8x8xf32>
-  return %2 : tensor<8x8xf32>
+      : (tensor<7x16xf32>, tensor<16x7xf32>) -> tensor<7x7xf32>
+  %2 = stablehlo.add %0, %1 : tensor<7x7xf32>
+  return %2 : tensor<7x7xf32>
 }"""
-ONE_SUM_SENT = 2 * 3 * (8 * 8 * 4) // 4
+ONE_SUM_SENT = 2 * 3 * (7 * 7 * 4) // 4
 WITHOUT_LOCAL_FORM = """
 sdy.mesh @mesh = <["x"=4]>
 func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
@@ -89,7 +89,7 @@ def test_collectives_are_counted_after_the_communication_passes() -> None:
 def test_the_work_of_the_whole_program_is_known() -> None:
     """The balance compares the work of the program with that of all devices, which do the same along y."""
     cost = sdy.propagate(TWO_SUMS).cost()
-    products, additions = 2 * (2 * 16 * 8 * 8), 8 * 8
+    products, additions = 2 * (2 * 16 * 7 * 7), 7 * 7
     assert cost.total_flops.value == products + additions
     assert cost.balance.value is not None
     assert 0 < cost.balance.value < 0.5
