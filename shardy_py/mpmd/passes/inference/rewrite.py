@@ -36,8 +36,9 @@ from shardy_py.mpmd.dialect.fragments import (
     new_unassign,
     terminator_of,
 )
-from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, REDUCTION, SRC_SET, USE_SET
+from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, FOR, REDUCTION, SRC_SET, USE_SET
 from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology, type_inside
+from shardy_py.mpmd.passes.inference.loops import loop_on_meshes, return_on_meshes
 from shardy_py.mpmd.passes.inference.mesh_sets import (
     is_meshless,
     set_of_argument,
@@ -77,12 +78,13 @@ class InferMeshRewriteUsingAnalysisPass:
         for function in mpmd_functions(program):
             if function.attributes["sym_name"] in called:
                 function = _Callee(function).put_on_meshes()
-            rewriter = _Rewriter(context.semantics, self.max_clones)
+            rewriter = _Rewriter(context.semantics, self.max_clones, min(require_topology(function).names))
             op = block_of(function).last
             while op is not None:
                 # What a rewrite inserts before an op is visited next, what it inserts behind is not.
                 op = rewriter.rewrite(op)
             problems += rewriter.problems
+            return_on_meshes(function)
         raise_some(problems, -1)
 
 
@@ -185,15 +187,18 @@ def _take_arguments_off(block: Block, old_arguments: Sequence[Value], copies: Se
 class _Rewriter:
     """Rewrites the ops of one function."""
 
-    def __init__(self, semantics: OpSemantics, max_clones: int) -> None:
+    def __init__(self, semantics: OpSemantics, max_clones: int, default: str) -> None:
         self.semantics = semantics
         self.max_clones = max_clones
+        self.default = default
         self.problems: list[Diagnostic] = []
 
     def rewrite(self, op: Op) -> Op | None:
         """Rewrite an op; return the op to visit next, further up."""
         if op.name == CALL:
             return self._call(op)
+        if op.name == FOR:
+            return self._loop(op)
         if not is_meshless(op):
             return op.prev
         if not any(value.uses for value in op.results):
@@ -240,16 +245,18 @@ class _Rewriter:
         values = used_values(op)
         first: Op | None = None
         meshes = dict.fromkeys(require_mesh_tensor(assign.results[0]).mesh for assign in assigns)
-        used = [value.index for value in op.results if value.uses]
+        # All results, as the reference has them: later passes drop those that nothing uses.
+        returned = [value.index for value in op.results if value.uses or isinstance(value.type, TensorType)]
         for mesh in meshes:
             new = [new_assign(program, value, MeshTensor(mesh, value.type)) for value in values]  # type: ignore[arg-type]
             operands = [block.insert_before(op, assign).results[0] for assign in new]
-            fragment = _wrapped(op, values, mesh, operands, used)
+            fragment = _wrapped(op, values, mesh, operands, returned)
             block.insert_before(op, fragment)
             first = first or (new[0] if new else fragment)
             unassigns = {
                 number: block.insert_before(op, new_unassign(program, value)).results[0]
-                for number, value in zip(used, fragment.results, strict=True)
+                for number, value in zip(returned, fragment.results, strict=True)
+                if op.results[number].uses
             }
             for assign in assigns:
                 if require_mesh_tensor(assign.results[0]).mesh == mesh:
@@ -263,24 +270,30 @@ class _Rewriter:
         program, block, function = call.program, call.parent, callee_of(call)
         assert block is not None
         arguments = block_of(function).arguments
-        copies = {
-            number: index
-            for index, item in enumerate(attributes_at(function, "arg_attrs", len(arguments)))
-            for number in item.get(COPIES, ())
-        }
-        operands = []
+        operands: dict[int, Value] = {}
         first: Op | None = None
-        for argument in arguments:
-            value = call.operands[copies.get(argument.index, argument.index)]
-            if value.type != argument.type:
-                assign = block.insert_before(call, new_assign(program, value, require_mesh_tensor(argument)))
-                first = first or assign
-                value = assign.results[0]
-            operands.append(value)
-        new = replace_call(call, operands, [value.type for value in function.function_results])
+        for index, item in enumerate(attributes_at(function, "arg_attrs", len(arguments))):
+            if index in operands:  # A copy.
+                continue
+            for number in (index, *item.get(COPIES, ())):
+                operands[number] = value = call.operands[index]
+                if value.type != arguments[number].type:
+                    assign = new_assign(program, value, require_mesh_tensor(arguments[number]))
+                    first = first or assign
+                    operands[number] = block.insert_before(call, assign).results[0]
+        values = [operands[argument.index] for argument in arguments]
+        new = replace_call(call, values, [value.type for value in function.function_results])
         _take_results_off(call, new, function)
         call.erase()
         return (first or new).prev
+
+    def _loop(self, loop: Op) -> Op | None:
+        """Put what a loop carries on meshes, and rewrite the ops in it."""
+        new, first = loop_on_meshes(loop, self.default)
+        inner = new.regions[0].block.last
+        while inner is not None:
+            inner = self.rewrite(inner)
+        return first.prev
 
 
 def _take_results_off(call: Op, new: Op, function: Op) -> None:
