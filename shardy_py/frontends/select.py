@@ -28,16 +28,17 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
     Raises:
         OptionError: several plugins accept the source.
         UnsupportedError: none accepts it.
-        ParseError: there is no such file.
+        ParseError: a plugin accepts the path of a file that is not there.
     """
-    if isinstance(source, Path):
-        check_exists(source)
     accepting = [item for item in registry.frontends.values() if item.accepts(source)]
     if len(accepting) > 1:
         names = " and ".join(repr(item.name) for item in accepting)
         message = f"a {type(source).__name__} is accepted by the frontends {names}"
         raise OptionError(Diagnostic("ambiguous-input", message, hint="block one of their plugins by its name"))
     if accepting:
+        # Those of this package refuse such a file themselves.
+        if isinstance(source, Path):
+            check_exists(source)
         return accepting[0]
     frontend = next((item for item in map(bundled_frontend, BUNDLED_NAMES) if item.accepts(source)), None)
     if frontend is None:

@@ -44,7 +44,7 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
     if isinstance(source, Path):
         try:
             source = source.read_bytes()
-        except OSError:
+        except (OSError, ValueError):
             return False
     return isinstance(source, (bytes, bytearray)) and is_serialized_export(bytes(source))
 
@@ -64,7 +64,7 @@ def is_written_by_jax(source: Any) -> bool:
         try:
             with source.open("rb") as file:
                 return is_written_by_jax(file.read(_HEAD_BYTES))
-        except OSError:
+        except (OSError, ValueError):
             return False
     return False
 

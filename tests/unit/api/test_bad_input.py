@@ -121,6 +121,7 @@ REFUSED = {
     "no Unicode": ("func.func @main() \udc80", "malformed-module", "not valid Unicode"),
     "no file": (Path("missing.mlir"), "unreadable-file", "^missing.mlir: error: cannot read the file: No such file"),
     "a folder": (Path(), "unreadable-file", r"^\.: error: cannot read the file: Is a directory"),
+    "no path": (Path("missing\0.mlir"), "unreadable-file", "cannot read the file"),
 }
 
 
