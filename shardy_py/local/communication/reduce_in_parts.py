@@ -32,7 +32,7 @@ from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import NoFields
 
-_LEAST_GAIN = 64.0
+_LEAST_GAIN = 1024.0
 """The bytes that the time for one collective more is worth at least."""
 
 

@@ -48,7 +48,7 @@ func.func @main(%a: tensor<1024x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"
 
 
 @pytest.mark.parametrize(
-    ("mesh", "target", "wanted"),
+    ("mesh", "target", "expected"),
     [
         # An all-reduce of a half between four devices, and the other half from the other device of two.
         ('"x"=4, "y"=2', "[{}, {}]", 2 * 3 / 4 * SIZE / 2 + SIZE / 2),
@@ -62,10 +62,10 @@ func.func @main(%a: tensor<1024x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"
         ('"x"=4, "y"=3', "[{}, {}]", 2 * 3 / 4 * SIZE),
     ],
 )
-def test_bytes_are_those_of_the_parts(mesh: str, target: str, wanted: float) -> None:
+def test_bytes_are_those_of_the_parts(mesh: str, target: str, expected: float) -> None:
     """Never more than those of one collective on all."""
     result = sdy.propagate(product(mesh, target), explicit_collectives=True)
-    assert sent_bytes(result.local(), result.registry) == wanted
+    assert sent_bytes(result.local(), result.registry) == expected
 
 
 def test_devices_that_hold_other_values_do_not_share() -> None:
@@ -75,12 +75,12 @@ def test_devices_that_hold_other_values_do_not_share() -> None:
 
 
 LARGEST = """sdy.mesh @mesh = <["x"=4, "y"=2]>
-func.func @main(%a: tensor<256x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
-    -> (tensor<256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+func.func @main(%a: tensor<2048x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+    -> (tensor<2048xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %0 = stablehlo.reduce(%a init: %low) applies stablehlo.maximum across dimensions = [1] :
-      (tensor<256x8xf32>, tensor<f32>) -> tensor<256xf32>
-  return %0 : tensor<256xf32>
+      (tensor<2048x8xf32>, tensor<f32>) -> tensor<2048xf32>
+  return %0 : tensor<2048xf32>
 }"""
 
 
