@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shardy_py.api.result import Result
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES
 from shardy_py.jax.local.native_form import FrontendForm
 from shardy_py.jax.result_methods import Partitioner
 from shardy_py.jax.run_report import RunReport, result_lines
@@ -62,9 +63,7 @@ def run_result(
             result, inputs=inputs, seed=seed, compare=source is not None, tolerance=tolerance
         )
         return report
-    if frontend_of(result.program).writes_local or (
-        partitioner == "shardy_py" and isinstance(result.local().form, FrontendForm)
-    ):
+    if _runs_in_op_graph(result, partitioner):
         from shardy_py.jax.local.running import run_local
 
         return run_local(result, result.local(), source, inputs=inputs, seed=seed, tolerance=tolerance, on_step=on_step)
@@ -99,6 +98,16 @@ def run_result(
         arrays=tuple(arrays),
         notes=tuple(_notes(result)) if compared_with else (),
     )
+
+
+def _runs_in_op_graph(result: Result, partitioner: Partitioner) -> bool:
+    """Return whether a program runs op by op, as MLIR does not read what its frontend writes."""
+    frontend = frontend_of(result.program)
+    if frontend.writes_local:
+        return True
+    # Only its local program tells whether MLIR reads the text of a plugin's frontend.
+    may_be_text = partitioner == "shardy_py" and frontend.name not in BUNDLED_NAMES
+    return may_be_text and isinstance(result.local().form, FrontendForm)
 
 
 def run_steps(*, compare: bool) -> int:

@@ -15,6 +15,7 @@ import shardy_py as sdy
 from shardy_py.errors import OptionError, ShardyError, UnsupportedError
 from shardy_py.jax.arguments import ArrayType
 from shardy_py.jax.local.port import Port
+from shardy_py.jax.running import run_result
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_tensor_sharding
 
@@ -144,6 +145,10 @@ def test_queues_of_data_are_refused() -> None:
     result = sdy.propagate(TEXT.replace("%0 =", infeed, 1))
     with pytest.raises(UnsupportedError, match="side-effects"):
         result.local()
+    steps: list[str] = []
+    with pytest.raises(UnsupportedError, match="waits-for-ever"):
+        run_result(result, on_step=steps.append)
+    assert steps == ["Compiling in XLA"]
 
 
 def test_calls_into_python_are_refused_before_a_run(tmp_path) -> None:
