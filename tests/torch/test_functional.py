@@ -112,9 +112,9 @@ def test_inputs_that_are_written_to_are_results(rows: int, again: bool) -> None:
     result = sdy.propagate(graph, {"a": 2}, in_shardings={0: ("a",)}, strict=True)
     local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     copies = [item.clone() for item in inputs]
-    made = local.simulate(*inputs)
+    values = local.simulate(*inputs)
     for number, want in enumerate(_trained(*copies)):
-        torch.testing.assert_close(made[local.origin.outputs[number].result], want, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(values[local.origin.outputs[number].result], want, rtol=1e-5, atol=1e-5)
     assert all(
         torch.equal(left, right) for left, right in zip(inputs[1:3], (torch.zeros(6), torch.ones(6)), strict=True)
     )

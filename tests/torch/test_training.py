@@ -28,8 +28,8 @@ def test_a_training_step_gives_the_loss_and_the_state_of_one_process() -> None:
     result = propagated_step(graph, state, {"data": 2, "model": 2})
     local = make_local_torch_program(result.torch_forms.explicit, result.registry, strict=True)
     inputs = [*state.values(), tokens, labels]
-    made = local.simulate(*inputs)
-    actual = [made[output.result] for output in local.origin.outputs if output.result is not None]
+    values = local.simulate(*inputs)
+    actual = [values[output.result] for output in local.origin.outputs if output.result is not None]
     assert largest_difference(actual, graph(*inputs)) <= 1e-5
     assert Counter(item.kind for item in result.redistributions)["all_reduce"] > len(list(model.parameters())) // 2
 

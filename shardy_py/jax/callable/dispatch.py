@@ -42,8 +42,11 @@ def has_deleted(arguments: Any) -> bool:
         arguments: A tree of arguments.
     """
     import jax
+    from jaxlib._jax import ArrayImpl
 
-    return any(_is_array(leaf) and leaf.is_deleted() for leaf in jax.tree.leaves(arguments))
+    # Neither traced values nor keys, which JAX's code in Python takes.
+    arrays = [leaf for leaf in jax.tree.leaves(arguments) if type(leaf) is ArrayImpl]
+    return any(map(ArrayImpl.is_deleted, arrays))
 
 
 def dispatch_data(program: CompiledBody, results: Any) -> Any:
@@ -55,9 +58,10 @@ def dispatch_data(program: CompiledBody, results: Any) -> Any:
     """
     from jax._src.interpreters import pxla
     from jax._src.tree_util import dispatch_registry
+    from jaxlib._jax import ArrayImpl
 
     arrays, tree = dispatch_registry.flatten(results, None)
-    if program.has_packed_elements or not all(map(_is_array, arrays)):
+    if program.has_packed_elements or any(type(array) is not ArrayImpl for array in arrays):
         return None
     executable = program.compiled._executable
     run = executable.unsafe_call
@@ -76,8 +80,3 @@ def dispatch_data(program: CompiledBody, results: Any) -> Any:
         executable._dispatch_in_layouts,
         (),
     )
-
-
-def _is_array(value: Any) -> bool:
-    """Return whether a value is an array with elements, and neither a traced value nor keys."""
-    return type(value).__name__ == "ArrayImpl"

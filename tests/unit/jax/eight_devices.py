@@ -164,15 +164,15 @@ def test_donated_arguments() -> None:
         run = sdy.propagate(text.replace("main(%x: tensor<8x8xf32> {", DONATED)).to_jax()
         assert run.donated == {0}
         given = X.copy()
-        undonated, gone = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
-        for array in (given, undonated, gone):
+        undonated, donated = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
+        for array in (given, undonated, donated):
             np.testing.assert_array_equal(run(array)[0], -X)
         np.testing.assert_array_equal(given, X)
         np.testing.assert_array_equal(undonated, X)
-        assert gone.is_deleted() == is_gone
+        assert donated.is_deleted() == is_gone
         if is_gone:
             with pytest.raises(OptionError, match="was deleted"):
-                run(gone)
+                run(donated)
 
 
 def test_orders_of_devices() -> None:
