@@ -220,6 +220,18 @@ def test_a_call_that_came_twice_runs_without_python(monkeypatch) -> None:
     assert np.allclose(function(params, x[:1], rate=0.5)["w"], step(params, X[:1], 0.5)["w"])
 
 
+def test_a_jax_with_other_names_inside_calls_a_program_from_python(monkeypatch) -> None:
+    """What JAX dispatches calls by is private, and a call needs none of it."""
+
+    def look_inside(*arguments):
+        raise AttributeError("module 'jax._src.interpreters.pxla' has no such attribute")
+
+    monkeypatch.setattr("shardy_py.jax.callable.dispatch._dispatch_data", look_inside)
+    function = sdy.jit(lambda x: x + 1, MESH)
+    x = jax.device_put(X, NamedSharding(MESH, P()))
+    assert all(np.allclose(function(x), X + 1) for _ in range(3))
+
+
 def test_static_arguments_that_are_equal_but_of_other_types() -> None:
     """True and 1.0 do not run the program of 1, unless an older JAX traces it once for all of them."""
 
