@@ -22,9 +22,9 @@ def registry() -> Registry:
     return load_registry(options=RuleOptions())
 
 
-def simplified(body: str, registry: Registry, result: str = T, *, prefix: str = "") -> list[Op]:
+def simplified(body: str, registry: Registry, result: str = T, *, prefix: str = "", suffix: str = "") -> list[Op]:
     """Return the ops, without the return, that are left of a function whose body gives ``%r``."""
-    text = f"{prefix}func.func @main(%x: {T}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
+    text = f"{prefix}func.func @main(%x: {T}) -> {result} {{\n{body}\nreturn %r : {result}\n}}{suffix}"
     program = import_module(parse_module(text))
     run_on_attributes(program, [SimplifyPass()], PassContext(registry))
     return [op for op in program.functions["main"].regions[0].block.ops if op.name != "func.return"]
@@ -137,3 +137,25 @@ def test_shardings_do_not_move_to_values_with_other_users(registry: Registry) ->
     used_twice, used_once = (zeros + sine + forwarded.replace("%z", other) for other in ("%y", "%x"))
     counts = [len(simplified(body, registry, prefix=MESH)) for body in (of_argument, used_twice, used_once)]
     assert counts == [3, 4, 2]
+
+
+UNFOLDED = {
+    "resource": (
+        "%c = stablehlo.constant dense_resource<w> : tensor<2xf32>\n"
+        "%r = stablehlo.reshape %c : (tensor<2xf32>) -> tensor<1x2xf32>",
+        "tensor<1x2xf32>",
+    ),
+    "order of zeros": (
+        "%a = stablehlo.constant dense<-0.0> : tensor<f32>\n%b = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%r = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+        "tensor<i1>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "result"), UNFOLDED.values(), ids=UNFOLDED)
+def test_what_is_no_number_does_not_fold(body: str, result: str, registry: Registry) -> None:
+    """Elements of a resource have no text, and zeros of both signs are equal numbers."""
+    resource = '\n{-# dialect_resources: { builtin: { w: "0x040000000000803F00000040" } } #-}'
+    ops = simplified(body, registry, result, suffix=resource)
+    assert ops[-1].name in ("stablehlo.reshape", "stablehlo.compare")
