@@ -102,7 +102,7 @@ class PipelinePlan:
                 f"{format_seconds(item.seconds_per_microbatch):<10}  {item.timeline.bubble:>6.1%}  "
                 f"{format_bytes(item.peak_bytes)}{over}"
             )
-        lines += [f"{name}" for name in self.skipped]
+        lines += self.skipped
         lines += ["", f"stages of {best.schedule}:", *(f"  {number}: {cut}" for number, cut in enumerate(best.cuts))]
         other = self.next_best
         if other is not None:
@@ -189,8 +189,8 @@ def _planned(
     orders = timeline.schedule.orders
     peaks = []
     for mesh, order in enumerate(orders):
-        own = [cuts[stage] for stage in sorted({action.stage for action in order})]
-        held = timeline.live(mesh) * max(cut.activation_bytes for cut in own)
-        peaks.append(_GRADIENTS * sum(cut.argument_bytes for cut in own) + held)
+        mesh_cuts = [cuts[stage] for stage in sorted({action.stage for action in order})]
+        held = timeline.live(mesh) * max(cut.activation_bytes for cut in mesh_cuts)
+        peaks.append(_GRADIENTS * sum(cut.argument_bytes for cut in mesh_cuts) + held)
     peak = max(peaks)
     return PipelineOutcome(name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget)

@@ -80,15 +80,15 @@ def scatter_rule(op: Op) -> OpShardingRule | None:
     """Pass the dimensions through that are not scattered along; which place an element goes to is not known before."""
     source, target, places = (tensor_shape(value) for value in op.operands)
     written, scattered = places[:-1], op.attributes["scatter_dims"]
-    kept = [dim for dim in range(len(target)) if len(source) == len(written) + len(target) or dim not in scattered]
-    if len(source) != len(written) + len(kept):
+    passed = [dim for dim in range(len(target)) if len(source) == len(written) + len(target) or dim not in scattered]
+    if len(source) != len(written) + len(passed):
         return None
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(target):
         if dim in scattered:
             builder.add_factor({1: dim}, {0: dim}, size, kind=FactorKind.NEED_REPLICATION)
         else:
-            builder.add_factor({0: len(written) + kept.index(dim), 1: dim}, {0: dim}, size)
+            builder.add_factor({0: len(written) + passed.index(dim), 1: dim}, {0: dim}, size)
     for dim, size in enumerate(written):
         builder.add_factor({0: dim, 2: dim}, {}, size, kind=FactorKind.NEED_REPLICATION)
     return builder.build()

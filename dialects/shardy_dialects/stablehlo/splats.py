@@ -46,4 +46,6 @@ def splat_text(value: Value) -> str | None:
     if isinstance(elements, OpaqueElements) and not getattr(elements.native, "is_splat", True):
         # Its text may be very long.
         return None
-    return str(elements).removeprefix("dense<").partition("> :")[0]
+    text = str(elements).removeprefix("dense<").partition("> :")[0]
+    # Elements of resources and sparse ones are something else, in brackets of their own.
+    return None if "<" in text else text

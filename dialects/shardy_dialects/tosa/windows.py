@@ -42,7 +42,7 @@ class _Family:
         """Return the rule of an op, which may have zero points."""
         operands, results = self.text.split(" -> ")
         points = [f"z{number}" for number in range(len(op.operands) - operands.count(",") - 1)]
-        moved, whole = self.space, self.kernel.split()
+        moved, replicated = self.space, self.kernel.split()
         # What is sent needs all sizes; the number of elements in a window at the border depends on the padding.
         is_average = op.name == "tosa.avg_pool2d"
         fixed = [name for number, name in enumerate(moved) if is_average and any(_pads(op, number))]
@@ -50,11 +50,11 @@ class _Family:
             fixed = moved
         moved = [name for name in moved if name not in fixed]
         results = " ".join(f"{name}2" if name in fixed else name for name in results.split())
-        whole += [*fixed, *(f"{name}2" for name in fixed)]
+        replicated += [*fixed, *(f"{name}2" for name in fixed)]
         return einsum.rule(
             f"{', '.join([operands, *points])} -> {results}",
             reduction=self.reduction,
-            need_replication=whole,
+            need_replication=replicated,
             permutation=moved,
             initial=self.initial,
         )(op)

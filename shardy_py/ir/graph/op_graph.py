@@ -166,9 +166,9 @@ def drop_uses_together(ops: Collection[Op]) -> None:
 
     The list of uses of each value is visited once, however many of the ops use it.
     """
-    gone = {op.id for op in ops}
+    ids = {op.id for op in ops}
     for value in {value.id: value for op in ops for value in op.operands}.values():
-        value.drop_uses_by(gone)
+        value.drop_uses_by(ids)
     for op in ops:
         op.operands = ()
 

@@ -53,8 +53,8 @@ class FunctionEmitter:
         The results of one op, and a result that is returned twice, have functions of their own.
         """
         name = function.sym_name.data
-        taken = {epilogue.sym_name.data for epilogue in self._epilogues}
-        unique = next(item for item in chain([name], (f"{name}_{number}" for number in count(1))) if item not in taken)
+        names = {epilogue.sym_name.data for epilogue in self._epilogues}
+        unique = next(item for item in chain([name], (f"{name}_{number}" for number in count(1))) if item not in names)
         function.sym_name = builtin.StringAttr(unique)
         self._epilogues.append(function)
         return unique

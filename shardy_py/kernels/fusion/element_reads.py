@@ -228,8 +228,8 @@ def reads_only_what_it_writes(fusion: Fusion, update: Op, parameter: Value, writ
         all_reads = [read for value, index in sources for read in reads.of(value, index)]
     except UnknownReadsError:
         return False
-    own = Read(parameter.id, place) if place is not None else None
-    return own is not None and all(read == own for read in all_reads if read.parameter in written)
+    write = Read(parameter.id, place) if place is not None else None
+    return write is not None and all(read == write for read in all_reads if read.parameter in written)
 
 
 def number_values(fusion: Fusion) -> Mapping[int, int]:

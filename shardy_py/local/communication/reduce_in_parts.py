@@ -72,8 +72,8 @@ def _reduce_in_parts(
         return None
     source = source or TensorSharding.fully_closed(target.mesh, target.rank)
     summed = {axis.name for route in routes.of(source_of(operand)) for axis in route.summed_axes}
-    taken = {axis.name for axis in (*source.axes(), *target.axes())} | summed | set(varying)
-    cut, cut_result = _cut(source, target, shape, mesh, taken)
+    used_axes = {axis.name for axis in (*source.axes(), *target.axes())} | summed | set(varying)
+    cut, cut_result = _cut(source, target, shape, mesh, used_axes)
     gathered = reshard_bytes(result.type, cut_result, target, mesh)
     if gathered is None:
         return None
@@ -101,7 +101,7 @@ def _reduce_in_parts(
 
 
 def _cut(
-    source: TensorSharding, target: TensorSharding, shape: tuple[int, ...], mesh: Mesh, taken: Collection[str]
+    source: TensorSharding, target: TensorSharding, shape: tuple[int, ...], mesh: Mesh, used_axes: Collection[str]
 ) -> tuple[TensorSharding, TensorSharding]:
     """Return the shardings before and after a collective, along further axes in the first dimensions that they divide.
 
@@ -110,7 +110,7 @@ def _cut(
         target: The sharding of the result.
         shape: The shape of both.
         mesh: The mesh.
-        taken: The axes that are not free.
+        used_axes: The axes that are not free.
     """
     dims = {
         number: DimensionSharding(dim.axes)
@@ -121,7 +121,7 @@ def _cut(
     for axis in mesh.axes:
         for number, dim in dims.items():
             longer = DimensionSharding((*dim.axes, AxisRef(axis.name)))
-            if axis.name not in taken and shape[number] and shape[number] % longer.sharded_size(mesh) == 0:
+            if axis.name not in used_axes and shape[number] and shape[number] % longer.sharded_size(mesh) == 0:
                 dims[number] = longer
                 break
     return _with_dims(source, dims), _with_dims(target, dims)

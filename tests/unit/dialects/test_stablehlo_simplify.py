@@ -22,9 +22,9 @@ def registry() -> Registry:
     return load_registry(options=RuleOptions())
 
 
-def simplified(body: str, registry: Registry, result: str = T) -> list[Op]:
+def simplified(body: str, registry: Registry, result: str = T, *, prefix: str = "", suffix: str = "") -> list[Op]:
     """Return the ops, without the return, that are left of a function whose body gives ``%r``."""
-    text = f"func.func @main(%x: {T}) -> {result} {{\n{body}\nreturn %r : {result}\n}}"
+    text = f"{prefix}func.func @main(%x: {T}) -> {result} {{\n{body}\nreturn %r : {result}\n}}{suffix}"
     program = import_module(parse_module(text))
     run_on_attributes(program, [SimplifyPass()], PassContext(registry))
     return [op for op in program.functions["main"].regions[0].block.ops if op.name != "func.return"]
@@ -113,3 +113,49 @@ def test_parts_of_parts_are_joined_at_once(registry: Registry) -> None:
     )
     (op,) = simplified(body, registry, "tensor<12x8xf32>")
     assert len(op.operands) == 3
+
+
+MESH = 'sdy.mesh @mesh = <["x"=2]>\n'
+SHARDED = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>]>}'
+
+
+def test_shardings_of_ops_between_stay(registry: Registry) -> None:
+    """Two transposes do not cancel where what is between has a sharding."""
+    body = (
+        f"%q = stablehlo.transpose %x, dims = [1, 0] {SHARDED} : ({T}) -> tensor<8x4xf32>\n"
+        f"%r = stablehlo.transpose %q, dims = [1, 0] : (tensor<8x4xf32>) -> {T}"
+    )
+    assert len(simplified(body, registry, prefix=MESH)) == 2
+
+
+def test_shardings_do_not_move_to_values_with_other_users(registry: Registry) -> None:
+    """An op that hands on an operand stays where its sharding would become that of the operand everywhere."""
+    zeros = f"%c = stablehlo.constant dense<0.0> : {T}\n"
+    forwarded = f"%q = stablehlo.add %y, %c {SHARDED} : {T}\n%r = stablehlo.multiply %q, %z : {T}"
+    of_argument = zeros + forwarded.replace("%y", "%x").replace("%z", "%q")
+    sine = f"%y = stablehlo.sine %x : {T}\n"
+    used_twice, used_once = (zeros + sine + forwarded.replace("%z", other) for other in ("%y", "%x"))
+    counts = [len(simplified(body, registry, prefix=MESH)) for body in (of_argument, used_twice, used_once)]
+    assert counts == [3, 4, 2]
+
+
+UNFOLDED = {
+    "resource": (
+        "%c = stablehlo.constant dense_resource<w> : tensor<2xf32>\n"
+        "%r = stablehlo.reshape %c : (tensor<2xf32>) -> tensor<1x2xf32>",
+        "tensor<1x2xf32>",
+    ),
+    "order of zeros": (
+        "%a = stablehlo.constant dense<-0.0> : tensor<f32>\n%b = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        "%r = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>",
+        "tensor<i1>",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "result"), UNFOLDED.values(), ids=UNFOLDED)
+def test_what_is_no_number_does_not_fold(body: str, result: str, registry: Registry) -> None:
+    """Elements of a resource have no text, and zeros of both signs are equal numbers."""
+    resource = '\n{-# dialect_resources: { builtin: { w: "0x040000000000803F00000040" } } #-}'
+    ops = simplified(body, registry, result, suffix=resource)
+    assert ops[-1].name in ("stablehlo.reshape", "stablehlo.compare")

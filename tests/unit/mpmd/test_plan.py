@@ -76,6 +76,19 @@ def test_more_stages_than_ops_are_refused() -> None:
         plan(chain_of_layers(1), meshes=3, microbatches=4, machine="h100-8")
 
 
+def test_a_long_program_with_one_long_op_is_cut() -> None:
+    """There are as many stages as asked for, also where all time but that of one op is nearly nothing."""
+    sines = "\n".join(f"%s{number + 1} = stablehlo.sine %s{number} : tensor<f32>" for number in range(450))
+    types = f"({TENSOR}, tensor<f32>)"
+    text = (
+        f"func.func @main(%a: {TENSOR}, %s0: tensor<f32>) -> {types} {{\n"
+        f"%d = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : ({TENSOR}, {TENSOR}) -> {TENSOR}\n"
+        f"{sines}\nreturn %d, %s450 : {TENSOR}, tensor<f32>\n}}"
+    ).replace("256x256", "4096x4096")
+    pipeline = plan(text, meshes=4, microbatches=8, machine="h100-8")
+    assert {len(item.cuts) for item in pipeline.candidates} == {4, 8}
+
+
 def test_the_command_prints_json(tmp_path: Path) -> None:
     """The command says the same as the function, as JSON."""
     path = tmp_path / "layers.mlir"

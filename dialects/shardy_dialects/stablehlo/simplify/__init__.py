@@ -48,8 +48,11 @@ def _simplify(op: Op) -> bool:
         return False
     shardings = op.program.shardings
     sharding = shardings.get(op.result.id)
-    if sharding is not None and shardings.setdefault(value.id, sharding) != sharding:
-        return False
+    if sharding is not None and shardings.get(value.id) != sharding:
+        # It is that of this op only: not of an argument, nor of what others use, too.
+        if value.id in shardings or value.defining_op is None or any(user is not op for user, _ in value.uses):
+            return False
+        shardings[value.id] = sharding
     op.result.replace_all_uses_with(value)
     return True
 

@@ -31,8 +31,9 @@ def _create(
 
 
 def _producer(value: Value, name: str) -> Op | None:
+    """Return the op of a name that gives a value; None where it would take a sharding along when it goes."""
     op = value.defining_op
-    return op if op is not None and op.name == name else None
+    return op if op is not None and op.name == name and value.id not in op.program.shardings else None
 
 
 def simplify_broadcast(op: Op) -> Value | None:

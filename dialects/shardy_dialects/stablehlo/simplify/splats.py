@@ -111,6 +111,9 @@ def _rounded(number: float | None, element_type: str) -> float | None:
 def _number(op: Op, numbers: Sequence[float]) -> float | None:
     element_type = getattr(op.operands[0].type, "element_type", "")
     if op.name == COMPARE:
+        if case_of(op, "compare_type") == "TOTALORDER":
+            # Zeros of both signs differ there, and not in Python.
+            return None
         return _COMPARISONS[case_of(op, "comparison_direction")](*numbers)
     if op.name == CONVERT and (element_type in _FLOATS or element_type in _INTEGER_BITS):
         return numbers[0]
