@@ -190,20 +190,24 @@ def check_types(program: Program, *, arguments: bool = False) -> None:
             arguments without a sharding.
 
     Raises:
-        UnsupportedError: a dynamic shape or a tuple; every such op is named.
+        UnsupportedError: a dynamic shape or a tuple; every such op is named, or only the arguments that dynamic sizes
+            follow from.
     """
     known = program.known_types()
     if known is not None and not any(map(_type_problem, known)):
         return
     if not any(map(_type_problem, _distinct_types(program, arguments))):
         return
-    problems: list[Diagnostic] = []
-    for op in all_ops(program):
-        for value in (*op.results, *region_arguments(op)) if arguments else op.results:
-            _note_problem(value, op, problems)
-    # The sizes of all other values follow from those of arguments.
-    of_functions = [problem for problem in problems if problem.op == FUNCTION]
-    raise UnsupportedError(*(of_functions or problems))
+    problems = [
+        (value, op)
+        for op in all_ops(program)
+        for value in ((*op.results, *region_arguments(op)) if arguments else op.results)
+        if _type_problem(value.type) is not None
+    ]
+    if any(op.name == FUNCTION for _, op in problems):
+        # The sizes of all other tensors follow from those of arguments, but not their ranks, nor what tuples hold.
+        problems = [item for item in problems if item[1].name == FUNCTION or not isinstance(item[0].type, TensorType)]
+    raise UnsupportedError(*(_type_diagnostic(value, op) for value, op in problems))
 
 
 def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
@@ -215,13 +219,11 @@ def _distinct_types(program: Program, arguments: bool) -> Collection[Type]:
     return types.values()
 
 
-def _note_problem(value: Value, op: Op, problems: list[Diagnostic]) -> None:
-    """Note a value with a type that cannot be sharded."""
-    message = _type_problem(value.type)
-    if message is not None:
-        hint = "give every dimension a size, as with --size arg0.0=64, and pass the elements of a tuple one by one"
-        what = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
-        problems.append(Diagnostic("unsupported-type", f"{what}{message}", op.location, op.name, hint))
+def _type_diagnostic(value: Value, op: Op) -> Diagnostic:
+    """Return what is wrong with a value whose type cannot be sharded."""
+    hint = "give every dimension a size, as with --size arg0.0=64, and pass the elements of a tuple one by one"
+    prefix = f"argument {value.index}: " if isinstance(value.owner, Block) else ""
+    return Diagnostic("unsupported-type", f"{prefix}{_type_problem(value.type)}", op.location, op.name, hint)
 
 
 def _type_problem(type_: Type) -> str | None:
