@@ -58,7 +58,7 @@ COMMANDS = {
     "layout": ["layout f32[3,5]"],
     "local": ["local in.mlir", "local in.mlir --run --compare"],
     "machines": ["machines"],
-    "mpmd plan": ["mpmd plan in.mlir --meshes 2 --machine cpu-8"],
+    "mpmd plan": ["mpmd plan in.mlir --meshes 1 --machine cpu-8"],
     "mpmd simulate": ["mpmd simulate --json"],
     "plan": ["plan in.mlir --machine cpu-8"],
     "plugins": ["plugins"],
