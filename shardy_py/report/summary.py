@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import IO
 
@@ -66,10 +67,7 @@ def _words(kind: str) -> str:
 
 def rule_text(rule: OpShardingRule) -> str:
     """Return the text of a rule with ``?`` for the sizes of factors that are not known."""
-    text = str(rule)
-    for size in filter(is_derived, set(rule.factor_sizes)):
-        text = text.replace(f"={size}", "=?")
-    return text
+    return re.sub(r"=(\d+)", lambda match: "=?" if is_derived(int(match[1])) else match[0], str(rule))
 
 
 def format_rule(rule: OpRule) -> str:

@@ -17,7 +17,9 @@ from shardy_py.jax.report.running import print_run
 from shardy_py.jax.run_report import ResultLine, RunReport
 from shardy_py.plugins import Registry
 from shardy_py.report.data import report_data, report_json
-from shardy_py.report.summary import print_report
+from shardy_py.report.summary import print_report, rule_text
+from shardy_py.sharding.parse import parse_op_sharding_rule
+from shardy_py.sharding.unknown_size import STAND_IN_SIZE
 from shardy_py.support.texts import format_bytes
 from tests.unit.api.programs import program, registry
 
@@ -121,3 +123,9 @@ def test_the_table_counts_by_kind_and_shows_failures(capsys: pytest.CaptureFixtu
     assert "fails" in text
     assert "error: no" in text
     assert explanation_data(single)["trials"][0]["values_changed"] == 4
+
+
+def test_sizes_that_are_not_known_are_shown_as_such() -> None:
+    """Also one whose number begins with that of another."""
+    rule = parse_op_sharding_rule(f"<([i, j, k])->([i, j, k]) {{i={STAND_IN_SIZE // 10}, j={STAND_IN_SIZE}, k=8}}>")
+    assert rule_text(rule) == "<([i, j, k])->([i, j, k]) {i=?, j=?, k=8}>"
