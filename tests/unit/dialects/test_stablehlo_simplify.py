@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from shardy_dialects.stablehlo.simplify import SimplifyPass
 from shardy_py.api.registries import load_registry
 from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.plugins import Registry, RuleOptions
+from shardy_py.mpmd.passes.named.simplify_ops import SimplifyOpsPass
+from shardy_py.plugins import Registry, RuleOptions, hookimpl
 from shardy_py.transforms.run import run_on_attributes
 
 T = "tensor<4x8xf32>"
@@ -159,3 +162,32 @@ def test_what_is_no_number_does_not_fold(body: str, result: str, registry: Regis
     resource = '\n{-# dialect_resources: { builtin: { w: "0x040000000000803F00000040" } } #-}'
     ops = simplified(body, registry, result, suffix=resource)
     assert ops[-1].name in ("stablehlo.reshape", "stablehlo.compare")
+
+
+class _NotedPass:
+    """Note that it ran."""
+
+    name: ClassVar[str] = "toy-simplify"
+    runs_before: ClassVar[str] = "mpmd-simplify-ops"
+    programs: ClassVar[list[Program]] = []
+
+    def run(self, program: Program, context: PassContext) -> None:
+        """Note the program."""
+        self.programs.append(program)
+
+
+class _Plugin:
+    @hookimpl
+    def shardy_register_passes(self):
+        return [_NotedPass]
+
+
+def test_a_plugin_simplifies_before_or_after() -> None:
+    """Passes on either side of the place for them run once each."""
+    registry = load_registry(options=RuleOptions(), plugins=[_Plugin()])
+    program = import_module(
+        parse_module(f"func.func @main(%x: {T}) -> {T} {{\n{FORWARDED['convert']}\nreturn %r : {T}\n}}")
+    )
+    run_on_attributes(program, [SimplifyOpsPass()], PassContext(registry))
+    assert _NotedPass.programs == [program]
+    assert [op.name for op in program.functions["main"].regions[0].block.ops] == ["func.return"]

@@ -12,7 +12,7 @@ from shardy_py.values import NoFields
 
 
 class SimplifyOpsPass(NoFields):
-    """Run the passes with which dialects simplify their ops: those of plugins with ``runs_after`` of this name.
+    """Run the passes with which dialects simplify their ops: those of plugins with ``runs_after`` this name.
 
     Each op outside of names needs a mesh, and perhaps transfers; what folds needs none.
     """
@@ -22,5 +22,6 @@ class SimplifyOpsPass(NoFields):
     def run(self, program: Program, context: PassContext) -> None:
         """Run the passes of the registry, if there is one."""
         if isinstance(context.semantics, Registry):
-            for item in with_plugin_passes([self], context.semantics)[1:]:
-                item.run(program, context)
+            for item in with_plugin_passes([self], context.semantics):
+                if item is not self:
+                    item.run(program, context)
