@@ -26,11 +26,11 @@ def body_key(fragment: Op) -> Hashable:
     return mesh_of(fragment), attributes, _block_key(body_of(fragment), {})
 
 
-def function_key(fragment: Op) -> Hashable:
-    """Return a value that is equal for fragments that can share a function: equal bodies and shardings."""
+def signature_key(fragment: Op) -> Hashable:
+    """Return a value that is equal for fragments with equal bodies that can share a function: equal shardings."""
     attributes = tuple(freeze(fragment.attributes.get(name)) for name in _SHARDINGS)
     types = tuple(value.type.text for value in (*fragment.operands, *fragment.results))
-    return body_key(fragment), types, attributes
+    return types, attributes
 
 
 def _block_key(block: Block, numbers: dict[int, int]) -> Hashable:

@@ -34,9 +34,9 @@ from shardy_py.mpmd.dialect.types import require_topology
 from shardy_py.mpmd.passes.export.fragment_functions import (
     argument_shardings,
     body_key,
-    function_key,
     function_name,
     module_name,
+    signature_key,
 )
 from shardy_py.mpmd.passes.export.reserved_memory import RESERVED
 from shardy_py.mpmd.passes.region_ops import move_ops
@@ -61,10 +61,14 @@ class LowerToFragmentCallsPass:
         """Lower the fragments of all functions; groups are numbered in the order in which they appear."""
         for function in mpmd_functions(program):
             fragments = [op for op in block_of(function).ops if is_fragment(op)]
+            by_body: dict[Hashable, list[Op]] = {}
             groups: dict[Hashable, list[Op]] = {}
             for op in fragments:
-                groups.setdefault(function_key(op), []).append(op)
-            _reserve_alike(fragments)
+                body = body_key(op)
+                by_body.setdefault(body, []).append(op)
+                groups.setdefault((body, signature_key(op)), []).append(op)
+            for alike in by_body.values():
+                _reserve_alike(alike)
             has_backward = any(origin.transpose_count for op in fragments for origin in origins_of(op))
             if self.verbose_logging:
                 context.warnings.extend(_what_meshes_run(function, fragments, has_backward=has_backward))
@@ -94,18 +98,14 @@ def _show_origins(op: Op, *, with_phase: bool) -> str:
     )
 
 
-def _reserve_alike(fragments: Sequence[Op]) -> None:
-    """Reserve for all fragments with equal bodies what the largest of them needs.
+def _reserve_alike(alike: Sequence[Op]) -> None:
+    """Reserve for all of some fragments with equal bodies what the largest of them needs.
 
     The reference lets them share a function even if their shardings differ; here each sharding has its own.
     """
-    by_body: dict[Hashable, list[Op]] = {}
-    for op in fragments:
-        by_body.setdefault(body_key(op), []).append(op)
-    for group in by_body.values():
-        reserved = [count for op in group if (count := number_of(op.attributes, RESERVED)) is not None]
-        for op in group if reserved else ():
-            op.attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
+    reserved = [count for op in alike if (count := number_of(op.attributes, RESERVED)) is not None]
+    for op in alike if reserved else ():
+        op.attributes[RESERVED] = RawAttribute(f"{max(reserved)} : i64")
 
 
 def _lower(group: Sequence[Op], name: str, symbols: SymbolTable) -> None:
