@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 from shardy_dialects.stablehlo.attributes import integer_of, integers_of
 from shardy_dialects.stablehlo.constants import IOTA
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.simplify.forwarding import Simplification
+from shardy_dialects.stablehlo.simplify.new_ops import create, create_splat
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
 from shardy_dialects.stablehlo.splats import splat_of
-from shardy_py.ir.graph.attributes import Attribute, RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 
 TRANSPOSE = "stablehlo.transpose"
 _NUMBERS = ("i", "ui", "f", "bf")
-
-
-def _create(
-    anchor: Op, name: str, operands: Sequence[Value], attributes: Mapping[str, Attribute], type_: Any = None
-) -> Value:
-    """Return the result of a new op before another one, by default of the type of that one's result."""
-    new = Op(anchor.program, name, operands, [type_ or anchor.result.type], dict(attributes))
-    assert anchor.parent is not None
-    anchor.parent.insert_before(anchor, new)
-    return new.result
 
 
 def _producer(value: Value, name: str) -> Op | None:
@@ -44,15 +33,15 @@ def simplify_broadcast(op: Op) -> Value | None:
         return None
     if prod(shape) == prod(target):
         if list(dims) == sorted(dims):
-            return _create(op, RESHAPE, [operand], {})
+            return create(op, RESHAPE, [operand], {})
         if len(shape) == len(target):
             inverse = tuple(dims.index(dim) for dim in range(len(dims)))
-            return _create(op, TRANSPOSE, [operand], {"permutation": inverse})
+            return create(op, TRANSPOSE, [operand], {"permutation": inverse})
     inner = _producer(operand, BROADCAST)
     if inner is None:
         return None
     merged = tuple(dims[dim] for dim in integers_of(inner, "broadcast_dimensions"))
-    return _create(op, BROADCAST, [inner.operands[0]], {"broadcast_dimensions": merged})
+    return create(op, BROADCAST, [inner.operands[0]], {"broadcast_dimensions": merged})
 
 
 def simplify_reshape(op: Op) -> Value | None:
@@ -61,7 +50,7 @@ def simplify_reshape(op: Op) -> Value | None:
     if inner is None:
         return None
     source = inner.operands[0]
-    return source if source.type == op.result.type else _create(op, RESHAPE, [source], {})
+    return source if source.type == op.result.type else create(op, RESHAPE, [source], {})
 
 
 def simplify_transpose(op: Op) -> Value | None:
@@ -72,12 +61,12 @@ def simplify_transpose(op: Op) -> Value | None:
         return None
     moved = [dim for dim in permutation if shape[dim] != 1]
     if moved == sorted(moved):
-        return _create(op, RESHAPE, [operand], {})
+        return create(op, RESHAPE, [operand], {})
     inner = _producer(operand, TRANSPOSE)
     if inner is None:
         return None
     before = integers_of(inner, "permutation")
-    return _create(op, TRANSPOSE, [inner.operands[0]], {"permutation": tuple(before[dim] for dim in permutation)})
+    return create(op, TRANSPOSE, [inner.operands[0]], {"permutation": tuple(before[dim] for dim in permutation)})
 
 
 def simplify_iota(op: Op) -> Value | None:
@@ -87,12 +76,12 @@ def simplify_iota(op: Op) -> Value | None:
         return None
     if type_.shape[dim] == 1 and type_.element_type.startswith(_NUMBERS):
         zero = "0" if "i" in type_.element_type else "0.0"
-        return _create(op, "stablehlo.constant", [], {"value": RawAttribute(f"dense<{zero}> : {type_}")})
+        return create_splat(op, zero)
     if len(type_.shape) < 2:
         return None
     counted = TensorType((type_.shape[dim],), type_.element_type)
-    line = _create(op, IOTA, [], {"iota_dimension": 0}, counted)
-    return _create(op, BROADCAST, [line], {"broadcast_dimensions": (dim,)})
+    line = create(op, IOTA, [], {"iota_dimension": 0}, counted)
+    return create(op, BROADCAST, [line], {"broadcast_dimensions": (dim,)})
 
 
 def simplify_concatenate(op: Op) -> Value | None:
@@ -103,7 +92,7 @@ def simplify_concatenate(op: Op) -> Value | None:
         inner = _producer(operand, CONCATENATE)
         joins = inner is not None and len(operand.uses) == 1 and integer_of(inner, "dimension") == dim
         parts += inner.operands if inner is not None and joins else (operand,)
-    return None if len(parts) == len(op.operands) else _create(op, CONCATENATE, parts, {"dimension": dim})
+    return None if len(parts) == len(op.operands) else create(op, CONCATENATE, parts, {"dimension": dim})
 
 
 def simplify_dynamic_slice(op: Op) -> Value | None:
@@ -119,7 +108,7 @@ def simplify_dynamic_slice(op: Op) -> Value | None:
         "limit_indices": tuple(start + size for start, size in zip(first, sizes, strict=True)),
         "strides": (1,) * len(first),
     }
-    return _create(op, SLICE, [operand], attributes)
+    return create(op, SLICE, [operand], attributes)
 
 
 SHAPES: Mapping[str, Simplification] = {

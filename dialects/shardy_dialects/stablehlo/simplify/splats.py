@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from shardy_dialects.stablehlo.attributes import case_of
 from shardy_dialects.stablehlo.elementwise.ops import CLAMP, COMPARE, CONVERT
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
+from shardy_dialects.stablehlo.simplify.new_ops import CONSTANT, create_splat
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
 from shardy_dialects.stablehlo.splats import splat_of, splat_text
-from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 
-CONSTANT = "stablehlo.constant"
 _MOVING = (BROADCAST, CONCATENATE, RESHAPE, SLICE, "stablehlo.reverse", "stablehlo.transpose")
 _FLOATS: Mapping[str, str] = {"f32": "f", "f64": "d"}
 _INTEGER_BITS: Mapping[str, int] = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
@@ -59,12 +58,7 @@ def fold_splat(op: Op) -> Value | None:
     if not all(_is_constant(value) for value in op.operands):
         return None
     text = splat_text(op.operands[0]) if op.name in _MOVING and _are_equal(op.operands) else _computed(op, type_)
-    if text is None:
-        return None
-    new = Op(op.program, CONSTANT, (), [type_], {"value": RawAttribute(f"dense<{text}> : {type_}")})
-    assert op.parent is not None
-    op.parent.insert_before(op, new)
-    return new.result
+    return None if text is None else create_splat(op, text)
 
 
 def _is_constant(value: Value) -> bool:
