@@ -351,4 +351,4 @@ def _take_native_use_order(program: Program) -> None:
     for value, native in native_values(program):
         if len(value.uses) > 1:
             uses = [(ops[use.owner.operation], use.operand_number) for use in native.uses]
-            value.sort_uses(dict(zip(reversed(uses), range(len(uses)), strict=True)).__getitem__)
+            value.uses = uses[::-1]
