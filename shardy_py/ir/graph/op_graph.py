@@ -129,7 +129,10 @@ class Value:
             if new.type is not self.type:
                 op.program.kinds_hold = False
             op.put_operand(number, new)
-        self.uses = [] if users is None else [use for use in self.uses if use[0].id not in users]
+        if users is None:
+            self.clear_uses()
+        else:
+            self.drop_uses_by(users)
         index = new.uses.index(before) if before is not None and before in new.uses else len(new.uses)
         new.uses[index:index] = moved
 
