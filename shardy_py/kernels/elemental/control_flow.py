@@ -106,13 +106,25 @@ class ControlFlow:
         if depth == len(map_.ranges):
             return self._guarded(map_, at, symbols, carried, body)
         bounds = map_.ranges[depth].interval
-        types = [item.value.type for item in carried]
-        low, high, step = (self.scope.index(number) for number in (bounds.lower, bounds.upper + 1, 1))
-        with self._inner([INDEX, *types]) as (inner, block):
-            arguments = [ScalarValue(argument) for argument in block.args]
-            yielded = self._nest(map_, at, [*symbols, arguments[0]], arguments[1:], body)
-            inner.builder.insert(scf.YieldOp(*(item.value for item in yielded)))
-        loop = scf.ForOp(low, high, step, [item.value for item in carried], Region(block))
+
+        def step(number: ScalarValue, values: list[ScalarValue]) -> Sequence[ScalarValue]:
+            return self._nest(map_, at, [*symbols, number], values, body)
+
+        return self._loop(bounds.lower, bounds.upper + 1, carried, step)
+
+    def _loop(
+        self,
+        start: int,
+        end: int,
+        initial: Sequence[ScalarValue],
+        step: Callable[[ScalarValue, list[ScalarValue]], Sequence[ScalarValue]],
+    ) -> list[ScalarValue]:
+        """Build a loop over numbers; a step gives what the next one gets from the number and what is carried."""
+        low, high, unit = (self.scope.index(number) for number in (start, end, 1))
+        with self._inner([INDEX, *(item.value.type for item in initial)]) as (inner, block):
+            number, *carried = map(ScalarValue, block.args)
+            inner.builder.insert(scf.YieldOp(*(item.value for item in step(number, carried))))
+        loop = scf.ForOp(low, high, unit, [item.value for item in initial], Region(block))
         self.scope.builder.insert(loop)
         return [ScalarValue(value) for value in loop.results]
 
@@ -161,11 +173,4 @@ class ControlFlow:
         body: Callable[[Sequence[ScalarValue]], Sequence[ScalarValue]],
     ) -> list[ScalarValue]:
         """Return values that a loop carries a number of times."""
-        low, high, step = (self.scope.index(number) for number in (0, count, 1))
-        types = [item.value.type for item in initial]
-        with self._inner([INDEX, *types]) as (inner, block):
-            yielded = self._carried_on(body([ScalarValue(argument) for argument in block.args[1:]]), initial)
-            inner.builder.insert(scf.YieldOp(*(item.value for item in yielded)))
-        loop = scf.ForOp(low, high, step, [item.value for item in initial], Region(block))
-        self.scope.builder.insert(loop)
-        return [ScalarValue(value) for value in loop.results]
+        return self._loop(0, count, initial, lambda _, carried: self._carried_on(body(carried), initial))
