@@ -6,17 +6,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
-from math import ceil, inf, prod
+from math import inf
 from typing import Any
 
 from shardy_py.api.result import Result
-from shardy_py.api.summary import local_shape
+from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import static_shape
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
-from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import define, frozen
 
@@ -150,16 +148,11 @@ def block_of_ops(ops: Sequence[Op]) -> Any:
 
 
 def bytes_on_device(value: Value) -> int:
-    """Return the bytes of a value on one device; none for what is no tensor of known shape."""
-    shape = static_shape(value.type)
-    if shape is None:
-        return 0
+    """Return the bytes of a value on one device; none for what is no tensor of known shape and element type."""
     program = value.owning_op.program
     sharding = program.shardings.get(value.id)
-    if sharding is not None:
-        shape = local_shape(shape, sharding, resolve_mesh(sharding.mesh, program.meshes))
-    bits = mlir_element_bits(getattr(value.type, "element_type", "")) or 32
-    return ceil(prod(size or 0 for size in shape) * bits / 8)
+    mesh = None if sharding is None else resolve_mesh(sharding.mesh, program.meshes)
+    return tensor_bytes(value.type, sharding, mesh) or 0
 
 
 def _name(op: Op) -> str:
