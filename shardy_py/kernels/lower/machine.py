@@ -90,14 +90,14 @@ def binding() -> Any:
         OptionError: llvmlite is missing.
     """
     require_library("llvmlite", purpose="machine code of kernels needs", extra="codegen")
-    import llvmlite.binding as found
+    import llvmlite.binding as llvm
 
-    found.initialize_all_targets()
-    found.initialize_all_asmprinters()
-    found.initialize_native_asmparser()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
     for option in _OPTIONS:
-        found.set_option("shardy", option)
-    return found
+        llvm.set_option("shardy", option)
+    return llvm
 
 
 def parse(text: str) -> Any:

@@ -95,8 +95,8 @@ def _reduce_in_parts(
     arrived = reshard(op.program, result, target, op.parent, after)
     for user, number in uses:
         user.set_operand(number, arrived)
-    maker = source_of(operand).defining_op
-    name = "an argument" if maker is None else maker.name
+    producer = source_of(operand).defining_op
+    name = "an argument" if producer is None else producer.name
     return CommunicationChange(f"{name} is combined in parts", before, reduced + gathered, op.location)
 
 

@@ -96,6 +96,6 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
     arguments = ["mpmd", "plan", str(path), "--meshes", "2", "--microbatches", "4", "--machine", "h100-8", "--json"]
     outcome = CliRunner().invoke(shardy, arguments)
     assert outcome.exit_code == 0, outcome.output
-    found = json.loads(outcome.output)
-    assert [stage["end"] for stage in found["stages"]][-1] == 4
-    assert {row["microbatches"] for row in found["candidates"]} == {4}
+    plan_data = json.loads(outcome.output)
+    assert [stage["end"] for stage in plan_data["stages"]][-1] == 4
+    assert {row["microbatches"] for row in plan_data["candidates"]} == {4}
