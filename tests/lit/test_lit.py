@@ -29,6 +29,7 @@ FOR_REFERENCE = [
     if line.command == "shardy-opt" and not {"--mlir-print-op-generic", "--untrusted"} & {*line.arguments}
     if line.fails or (line.checks is not None and not line.has_messages)
 ]
+NOT_IN_JAXLIB = re.compile(r"does not refer to a registered pass|Dialect `\w+' not found")
 
 
 @pytest.mark.parametrize("line", LINES, ids=str)
@@ -96,6 +97,6 @@ def test_the_reference_matches_the_check_lines(line: RunLine, reference: Referen
     elif not line.fails:
         mismatch = find_mismatch(line, output)
     if reason := reference_difference(line):
-        assert mismatch, f"the reference agrees, although: {reason}"
+        assert mismatch or NOT_IN_JAXLIB.search(output), f"the reference agrees, although: {reason}"
     else:
         assert mismatch == ""
