@@ -20,7 +20,7 @@ def _spelled(path: Path) -> list[str]:
 
 def test_op_names_are_spelled_once() -> None:
     """Other modules take the names of ops from `shardy_py.ir.graph.op_names`."""
-    own = Path(op_names.__file__)
+    names_file = Path(op_names.__file__)
     spelled = {path: _spelled(path) for path in Path(shardy_py.__path__[0]).rglob("*.py")}
-    assert len(spelled.pop(own)) == len(_NAMES) > 20
+    assert len(spelled.pop(names_file)) == len(_NAMES) > 20
     assert [place for places in spelled.values() for place in places] == []

@@ -42,13 +42,13 @@ class Box(Size):
 
 
 @takes(Box)
-def volume(given: Box) -> int:
+def volume(box_of_call: Box) -> int:
     """Return the volume.
 
     Returns:
         A number.
     """
-    return given.width * given.depth
+    return box_of_call.width * box_of_call.depth
 
 
 def test_fields_are_keywords():

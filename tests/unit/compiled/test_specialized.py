@@ -38,9 +38,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     spec = importlib.util.spec_from_file_location(source.__name__, made_file)
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    compiled_module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(compiled_module)
+    return compiled_module
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> object:
