@@ -13,8 +13,10 @@ _NAMES = {name for name in vars(op_names).values() if isinstance(name, str) and 
 
 def _spelled(path: Path) -> list[str]:
     """Return the places of a module at which a string is the name of an op, docstrings aside."""
-    tree = ast.parse(path.read_text())
-    actual = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in _NAMES]
+    source = path.read_text()
+    if not any(name in source for name in _NAMES):
+        return []
+    actual = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant) and node.value in _NAMES]
     return [f"{path.name}:{node.lineno} {node.value}" for node in actual]
 
 

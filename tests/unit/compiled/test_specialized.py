@@ -17,7 +17,7 @@ from tests.unit.compiled import accesses as source
 
 pytest.importorskip("Cython")
 pytest.importorskip("setuptools")
-pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")]
 MANY = 20
 """More accesses than a place makes before it learns nothing more."""
 
