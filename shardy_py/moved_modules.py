@@ -168,7 +168,7 @@ MOVED = {
     "kernels.fusion.concatenates": "kernels.fusion.bodies",
     "kernels.fusion.heroes": "kernels.fusion.choose",
     "kernels.fusion.scatters": "kernels.fusion.in_place",
-    "kernels.fusion.value_numbers": "kernels.fusion.element_reads",
+    "kernels.fusion.value_numbers": "kernels.fusion.body_indices",
     "kernels.launch.in_place": "kernels.launch.launches",
     "kernels.launch.joined": "kernels.launch.launches",
     "kernels.launch.maps": "kernels.launch.launches",

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 
+from shardy_py.errors import did_you_mean
 from shardy_py.support.arguments import Check, check_arguments, checks_of
 
 _P = ParamSpec("_P")
@@ -102,7 +103,7 @@ def _maker(value: Callable[..., _V], name: str) -> Callable[[tuple[Any, ...], di
 
 
 def _hint(class_: type[attrs.AttrsInstance], call_keywords: Mapping[str, Any]) -> str:
-    """Return where a keyword belongs that is no field of a value, but one of a value that is its field."""
+    """Return where an unknown keyword belongs, or the names that it may have been meant to be."""
     fields = attrs.fields_dict(class_)
     for item in fields.values():
         inner = type(item.default)
@@ -110,7 +111,9 @@ def _hint(class_: type[attrs.AttrsInstance], call_keywords: Mapping[str, Any]) -
         name = next((name for name in call_keywords if name not in fields and name in known), None)
         if name is not None:
             return f"; give {item.name}={inner.__name__}({name}=...), from {inner.__module__}"
-    return ""
+    unknown = next((name for name in call_keywords if name not in fields), None)
+    close = did_you_mean(unknown, fields) if unknown is not None else ""
+    return f"; {close}" if close else ""
 
 
 def _describe(call: Any, value: Any, function: Any, *, own_count: int = 0) -> None:

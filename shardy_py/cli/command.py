@@ -12,7 +12,7 @@ import click
 from shardy_py.cli.files import echo_diagnostic
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
-from shardy_py.errors import ShardyError
+from shardy_py.errors import ShardyError, did_you_mean
 from shardy_py.support.texts import as_error
 
 _WHOLE = 10_000
@@ -65,6 +65,17 @@ class CommandGroup(click.Group):
     """A group of commands whose help has whole words and sentences."""
 
     context_class = WholeWordsContext
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that was asked for; an unknown name is an error with the names that are close."""
+        name, known = args[0], self.list_commands(ctx)
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            is_file = bool(Path(name).suffix)
+            otherwise = "a command comes before the file" if is_file else f"the commands are {', '.join(known)}"
+            ctx.fail(f"No such command {name!r}: {did_you_mean(name, known, otherwise=otherwise)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does, the whole sentence, in as many lines as that takes."""
@@ -119,7 +130,11 @@ def _report_file(error: OSError) -> None:
         sys.stdout = None
         return
     place = f"{error.filename}: error:" if error.filename else "error: input or output:"
-    _report(f"{place} {error.strerror or error} [file]")
+    reason = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str):
+        folder = Path(error.filename).parent
+        reason = reason if folder.exists() else f"there is no folder {folder}"
+    _report(f"{place} {reason} [file]")
 
 
 def _report(message: str) -> None:
@@ -146,6 +161,18 @@ class Command(NamedInput):
     """A command whose help has whole words, and that refuses options without an effect."""
 
     context_class = WholeWordsContext
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; for an unknown option, those that begin like it are named first."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            names = [name for parameter in self.params for name in parameter.opts]
+            longer = [repr(name) for name in names if name.startswith(error.option_name)]
+            if not longer:
+                raise
+            message = f"No such option {error.option_name!r}. Did you mean {' or '.join(longer)}?"
+            raise click.NoSuchOption(error.option_name, message, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, if every option that was given has an effect."""

@@ -60,6 +60,15 @@ def compose(first: IndexingMap, second: IndexingMap) -> IndexingMap:
     )
 
 
+def results_at(map_: IndexingMap, values: Iterable[Expression]) -> tuple[Expression, ...]:
+    """Return the results of a map for expressions in the place of its variables: dimensions, ranges, run-time values.
+
+    The domain of the map is not looked at.
+    """
+    by_variable = dict(zip(map_.variables, values, strict=False))
+    return tuple(canonicalize(rewritten(result, by_variable)) for result in map_.results)
+
+
 def _unnamed_clashes(second: tuple[Bound, ...], first: tuple[Bound, ...]) -> tuple[Bound, ...]:
     """Return the variables of both, without names that would occur twice."""
     taken = {bound.name for bound in second if bound.name}

@@ -10,7 +10,10 @@ from shardy_py.sharding.mesh import Mesh, MeshAxis
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
 
-_HOST_DEVICES = "for host devices set XLA_FLAGS=--xla_force_host_platform_device_count=N before JAX starts"
+_HOST_DEVICES = (
+    "for host devices give the command --devices {0}, or set XLA_FLAGS=--xla_force_host_platform_device_count={0} "
+    "before JAX starts"
+)
 
 
 def device_count(meshes: Iterable[Mesh]) -> int:
@@ -69,7 +72,7 @@ def choose_devices(count: int, devices: Sequence[Any] | None, meshes: Mapping[st
         meant = next((f"the mesh {mesh}" for mesh in meshes.values() if mesh.total_size == count), "the module")
         whose = "JAX has" if devices is None else "given are"
         message = f"{meant} has {count} devices, {whose} {len(available)}"
-        raise OptionError(Diagnostic("too-few-devices", message, hint=_HOST_DEVICES))
+        raise OptionError(Diagnostic("too-few-devices", message, hint=_HOST_DEVICES.format(count)))
     chosen = available[:count]
     if len({device.id for device in chosen}) < count or len({identity(device.client) for device in chosen}) > 1:
         message = "the devices are not different devices of one platform"

@@ -298,10 +298,13 @@ def emit(
             NVIDIA's wheels hold. Without it functions are computed by instructions, as far as these reach.
 
     Raises:
-        OptionError: there is no such device.
+        OptionError: this is not a fusion, or there is no such device.
         UnsupportedError: a result has no elements, or none that a kernel computes, or a scatter cannot update the
             memory of its operand.
     """
+    if not isinstance(fusion, Fusion):
+        message, hint = f"a {type(fusion).__name__} is not a fusion", "read one from text by read_fusion"
+        raise OptionError(Diagnostic("not-a-fusion", message, hint=hint))
     if problems := tuple(problems_of_values(fusion.roots, ())):
         raise UnsupportedError(*problems)
     fusion = with_operand_copies(fusion)

@@ -11,8 +11,8 @@ from attrs import field
 from shardy_py.indexing import IndexingMap, compose, op_maps
 from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.kernels.fusion.body_indices import number_values
 from shardy_py.kernels.fusion.choose import Choice, EmitterKind
-from shardy_py.kernels.fusion.element_reads import number_values
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.values import frozen
 

@@ -8,6 +8,7 @@ from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import CannotLocalize, LocalEmitter, Shard
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
+from shardy_py.sharding.shard_positions import devices_of
 
 _TRAITS = (IsTerminator, Pure, RecursiveMemoryEffects)
 
@@ -22,23 +23,25 @@ def has_side_effects_only(op: Op, semantics: OpSemantics) -> bool:
     return not any(semantics.has_trait(op, trait) for trait in _TRAITS) and not _is_manual(op)
 
 
-def run_once(shard: Shard, device: int, gather: Callable[[Shard, int], Value]) -> bool:
-    """Run an op without results on one device only, and return whether the dialect can do so.
+def run_once(shard: Shard, gather_whole: Callable[[Shard, int], Value]) -> bool:
+    """Run an op without results on the first device only, and return whether this can be done.
 
     Args:
         shard: The op on one device.
-        device: The number of the device that runs it.
-        gather: Returns an operand of a shard, gathered.
+        gather_whole: Returns an operand of a shard, gathered.
     """
+    devices = [device for mesh in shard.meshes.values() if mesh.axes for device in devices_of(mesh)]
+    if shard.is_resolved or len(devices) < 2:
+        return False
     last = shard.emit.block.last
-    gathered_operands = [gather(shard, number) for number in range(len(shard.operands))]
+    gathered_operands = [gather_whole(shard, number) for number in range(len(shard.operands))]
 
     def run(emit: LocalEmitter) -> Sequence[Value]:
         emit.op_like(shard.op, gathered_operands, ())
         return ()
 
     try:
-        shard.ops.on_device(shard.emit, device, (), run)
+        shard.ops.on_device(shard.emit, min(devices), (), run)
     except CannotLocalize:
         shard.emit.erase_after(last)
         return False

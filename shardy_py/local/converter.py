@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field
 
-from shardy_py.ir.graph.op_names import CALL, MANUAL_COMPUTATION, SHARDING_GROUP
-from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
-from shardy_py.ir.graph.types import Type, function_type, static_shape
-from shardy_py.ir.graph.walk import region_arguments
-from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalValue, Shard
+from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
+from shardy_py.ir.graph.program import Block, Op, Program, Region
+from shardy_py.ir.graph.types import Type, function_type
+from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalValue, local_form
 from shardy_py.ir.interfaces.ops import OpSemantics
-from shardy_py.local.acting import has_side_effects_only
-from shardy_py.local.agreement import has_unfit_axes
+from shardy_py.local.acting import has_side_effects_only, run_once
+from shardy_py.local.collective_results import CollectiveResults
 from shardy_py.local.collectives import CollectiveOptions
-from shardy_py.local.early_gathers import common_slice_of_users
 from shardy_py.local.fallback import Fallback
-from shardy_py.local.look_ups import may_wait
-from shardy_py.local.manual import ManualBorder
+from shardy_py.local.look_ups import WaitingGathers
+from shardy_py.local.manual import inline
 from shardy_py.local.op_results import OpResults
-from shardy_py.local.passing_ops import PASSING, changes_nothing, is_looked_through
+from shardy_py.local.partial_results import PartialResults
+from shardy_py.local.passing_ops import pass_through
 from shardy_py.local.receivers import Receivers
+from shardy_py.local.result_shardings import set_result_shardings
 from shardy_py.local.shard_table import ShardTable
 from shardy_py.local.type_checks import check_calls, check_returns
 from shardy_py.local.visible_values import check_visible_values
@@ -59,6 +59,7 @@ class Converter:
     _table: ShardTable = field(init=False)
     _results: OpResults = field(init=False)
     _receivers: Receivers = field(init=False)
+    _waiting: WaitingGathers = field(init=False)
     _open_blocks: list[Block] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -66,8 +67,11 @@ class Converter:
         values = self.padding, self.local_values
         self._table = ShardTable(self.program, self.semantics, self.ops, self._convert_region, resolved, *values)
         self._receivers = Receivers(self.program, self.semantics, self._table.sharding)
+        self._waiting = WaitingGathers(self.semantics)
+        partial_results = PartialResults(self.partial_values)
+        collectives = CollectiveResults(self._table, self.options, self.fallback, partial_results)
         self._results = OpResults(
-            self._table, self.semantics, self.options, self.fallback, self._receivers, self.partial_values
+            self._table, self.fallback, self._receivers, collectives, partial_results, self._waiting
         )
 
     def run(self) -> None:
@@ -107,7 +111,7 @@ class Converter:
             self._open_blocks.append(new_block)
             emit = LocalEmitter(self.program, new_block, self.next_channel)
             if block.parent_op is not None:
-                self._table.fill_padding(block.arguments, self._table.emitting_shard(block.parent_op, emit))
+                self._table.fill_padding(block.parent_op, block.arguments, emit)
             for op in block.ops:
                 last = new_block.last
                 self._convert(op, emit)
@@ -138,76 +142,18 @@ class Converter:
         if op.name == SHARDING_GROUP:
             return
         if op.name == MANUAL_COMPUTATION:
-            self._inline(op, emit)
-        elif op.name in PASSING and changes_nothing(*map(self._table.sharding, (op.operands[0], op.results[0]))):
-            self._table.forward(op)
-        elif is_looked_through(op):
-            self._table.shardings[op.results[0].id] = self._table.sharding(op.operands[0])
-            self._table.forward(op)
-        elif may_wait(op) and self._results.have_forms(op.results[0].users):
-            self._results.waiting[op.results[0].id] = op
-        elif not self._runs_once(op, emit):
-            self._set_shardings(op)
-            looked_up = self._results.looked_up(op, emit)
-            shard = self._table.shard(op, emit)
-            self._table.map(op.results, self._results.of(op, shard) if looked_up is None else looked_up)
-            self._table.fill_padding(op.results, shard)
-
-    def _runs_once(self, op: Op, emit: LocalEmitter) -> bool:
-        """Run an op without a local form that only acts on one device, and return whether this was done."""
-        is_alone = has_side_effects_only(op, self.semantics) and self._results.form_of(op) is None
-        return is_alone and self.fallback.run_once(self._table.shard(op, emit))
-
-    def _set_shardings(self, op: Op) -> None:
-        """Give the results of an op, and the arguments of its regions, the shardings that they have on the device."""
-        if self._results.have_forms([op]):
-            self._shard_like_users(op)
-        self._set_target_shardings(op)
-        if op.name == CALL:
-            for value, sharding in zip(op.results, self._receivers.called_results(op), strict=False):
-                self._table.shardings[value.id] = sharding
-
-    def _shard_like_users(self, op: Op) -> None:
-        """Shard the result of an op on scalars as all of its users slice it."""
-        part = common_slice_of_users(op, self.semantics)
-        sharding = None if part is None else self.program.sharding(part)
-        if sharding is not None and not has_unfit_axes(sharding):
-            self._table.shardings[op.results[0].id] = sharding
-
-    def _inline(self, op: Op, emit: LocalEmitter) -> None:
-        """Put the body of a manual computation in its place: outside, too, all is local now."""
-        block, shard = op.regions[0].block, self._table.emitting_shard(op, emit)
-        for argument, operand in zip(block.arguments, op.operands, strict=True):
-            self._table.shardings[argument.id] = self.program.sharding(argument)
-            self._table.local[argument.id] = self._border(shard, operand, argument).enter(self._table.local[operand.id])
-        end = block.terminator
-        for inner in block.ops:
-            if inner is not end:
-                self._convert(inner, emit)
-        for result, value in zip(op.results, end.operands if end is not None else (), strict=True):
-            self._table.local[result.id] = self._border(shard, result, value).leave(self._table.local[value.id])
-
-    def _border(self, shard: Shard, outside: Value, inside: Value) -> ManualBorder:
-        """Return the border of a manual computation for a value."""
-        shapes = [static_shape(value.type) or () for value in (outside, inside)]
-        return ManualBorder(shard, self._table.sharding(outside), self._table.sharding(inside), *shapes)
-
-    def _set_target_shardings(self, op: Op) -> None:
-        """Give region arguments and results the shardings of the owners of their edges.
-
-        Arguments on no edge are whole.
-        """
-        flow = self.semantics.get_data_flow(op)
-        if flow is None:
+            inline(op, self._table, emit, self._convert)
             return
-        targets = self._receivers.members(op, flow).targets
-        for argument in region_arguments(op):
-            owner = targets.get(argument.id)
-            self._table.shardings[argument.id] = None if owner is None else self._table.sharding(owner)
-        for result in op.results:
-            owner = targets.get(result.id)
-            if owner is not None and owner is not result:
-                self._table.shardings[result.id] = self._table.sharding(owner)
+        trusted = self.fallback.trust_shardings
+        if pass_through(op, self._table) or (not trusted and self._waiting.add(op)):
+            return
+        form = local_form(op, self.semantics)
+        is_alone = form is None and has_side_effects_only(op, self.semantics)
+        if is_alone and run_once(self._table.shard(op, emit), self.fallback.gather_whole):
+            return
+        set_result_shardings(op, self._table, self._receivers, may_slice=form is not None and not trusted)
+        self._table.map(op.results, self._results.of(op, form, emit))
+        self._table.fill_padding(op, op.results, emit)
 
 
 def _argument_types(function: Op, regions: Sequence[Region]) -> list[Type]:

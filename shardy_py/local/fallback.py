@@ -13,7 +13,6 @@ from shardy_py.ir.graph.program import Op, Region, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard, no_local_form
 from shardy_py.ir.interfaces.ops import Elementwise, Nondeterministic
-from shardy_py.local.acting import run_once
 from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, parts_by_form, reduced_axes, without_factors
 from shardy_py.local.collectives import CollectiveOptions
 from shardy_py.local.masks import without_padding
@@ -23,7 +22,6 @@ from shardy_py.local.sizes import mentions_sizes
 from shardy_py.local.tensor_bodies import has_tensor_body
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.shard_positions import devices_of
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
 
@@ -114,12 +112,9 @@ class Fallback:
             return value
         return slice_shard(shard, value, Change.between(shard, shape, common, after), _minor(after, common))
 
-    def run_once(self, shard: Shard) -> bool:
-        """Run an op that acts on the first device only, and return whether this can be done."""
-        devices = [device for mesh in shard.meshes.values() if mesh.axes for device in devices_of(mesh)]
-        if shard.is_resolved or len(devices) < 2:
-            return False
-        return run_once(shard, min(devices), lambda part, number: self._gather(part, number, None))
+    def gather_whole(self, shard: Shard, number: int) -> Value:
+        """Return an operand, gathered."""
+        return self._gather(shard, number, None)
 
     def _check_gathered(self, op: Op) -> None:
         """Name an op whose operands were gathered before, as nothing says how it runs on shards.

@@ -5,15 +5,16 @@ Behind an all-gather an op may take its operand in parts, if its local form comb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from math import prod
 
-from attrs import evolve
+from attrs import evolve, field
 
 from shardy_py.ir.graph.op_names import ALL_GATHER
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
-from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard
+from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Localize, Shard, local_form
+from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.values import define
 
 
 def gathered_source(op: Op) -> Value | None:
@@ -29,6 +30,29 @@ def gathered_source(op: Op) -> Value | None:
     return producer.operands[0]
 
 
+@define
+class WaitingGathers:
+    """The all-gathers whose only user may look up what it needs; they are converted with it.
+
+    Attributes:
+        semantics: What is known about ops.
+    """
+
+    semantics: OpSemantics
+    _by_result: dict[int, Op] = field(factory=dict, init=False)
+
+    def add(self, op: Op) -> bool:
+        """Let an op wait if it is an all-gather for an op with a local form that may look up, and return whether."""
+        if not may_wait(op) or local_form(op.results[0].users[0], self.semantics) is None:
+            return False
+        self._by_result[op.results[0].id] = op
+        return True
+
+    def pop(self, op: Op) -> Op | None:
+        """Return the all-gather that waits for an op, and forget it; None where there is none."""
+        return self._by_result.pop(op.operands[0].id, None) if op.operands else None
+
+
 def may_wait(op: Op) -> bool:
     """Return whether an op is an all-gather for one op with smaller results, which may look up what it needs."""
     if op.name != ALL_GATHER or len(op.results[0].uses) != 1:
@@ -40,9 +64,7 @@ def may_wait(op: Op) -> bool:
     return 2 * sum(prod(static_shape(value.type) or (0,)) for value in user.results) <= prod(op.results[0].shape)
 
 
-def look_up(
-    op: Op, shard: Shard, source: Shard, form: Callable[[Op, Shard], Sequence[Value]] | None
-) -> Combined | None:
+def look_up(op: Op, shard: Shard, source: Shard, form: Localize | None) -> Combined | None:
     """Return the results of an op on the parts of its first operand, or None where it needs the operand whole.
 
     Args:

@@ -1,4 +1,6 @@
-"""Values that enter or leave a manual computation: in it, the parts along its manual axes are tensors of their own.
+"""Manual computations on one device, and the values that enter or leave them.
+
+In them, the parts along the manual axes are tensors of their own.
 
 A part that does not divide along the other axes has padding of its own, in other places than outside: 12 elements over
 2 x 4 devices are 8 parts of 2, but each half of 6 elements over 4 devices is 2, 2, 2 and 0.
@@ -6,14 +8,38 @@ A part that does not divide along the other axes has padding of its own, in othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from shardy_py.ir.graph.program import Value
-from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.local import LocalEmitter, Shard
 from shardy_py.local.regrid import AxesPerDim, Change, gather, slice_shard
+from shardy_py.local.shard_table import ShardTable
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
+
+
+def inline(op: Op, table: ShardTable, emit: LocalEmitter, convert: Callable[[Op, LocalEmitter], None]) -> None:
+    """Put the body of a manual computation in its place: outside, too, all is local now.
+
+    Args:
+        op: The manual computation.
+        table: The values on the device.
+        emit: Where ops go.
+        convert: Adds the local form of an op of the body.
+    """
+    block, shard = op.regions[0].block, table.emitting_shard(op, emit)
+    for argument, operand in zip(block.arguments, op.operands, strict=True):
+        table.shardings[argument.id] = table.program.sharding(argument)
+        border = ManualBorder.between(shard, table, operand, argument)
+        table.local[argument.id] = border.enter(table.local[operand.id])
+    end = block.terminator
+    for inner in block.ops:
+        if inner is not end:
+            convert(inner, emit)
+    for result, value in zip(op.results, end.operands if end is not None else (), strict=True):
+        table.local[result.id] = ManualBorder.between(shard, table, result, value).leave(table.local[value.id])
 
 
 @frozen
@@ -33,6 +59,12 @@ class ManualBorder:
     inner: TensorSharding | None
     outer_shape: Sequence[int]
     inner_shape: Sequence[int]
+
+    @classmethod
+    def between(cls, shard: Shard, table: ShardTable, outside: Value, inside: Value) -> ManualBorder:
+        """Return the border between a value outside and one inside."""
+        shapes = [static_shape(value.type) or () for value in (outside, inside)]
+        return cls(shard, table.sharding(outside), table.sharding(inside), *shapes)
 
     def enter(self, value: Value) -> Value:
         """Return a value from outside as it is inside."""

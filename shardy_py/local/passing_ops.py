@@ -12,30 +12,30 @@ from shardy_py.ir.graph.op_names import (
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.local.collectives import COLLECTIVES
-from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.local.shard_table import ShardTable
 
 FORWARDING = frozenset((PROPAGATION_BARRIER, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE))
 """The ops that hand their operand on."""
 RESHARDS = frozenset((RESHARD, CONSTRAINT))
 """The ops that reshard their operand, for which no collectives were made yet."""
-PASSING = FORWARDING | RESHARDS | {ALL_SLICE}
+_PASSING = FORWARDING | RESHARDS | {ALL_SLICE}
 """The ops whose result is their operand where both have the same shards."""
 _USERS_OF_UNBARRIERED_SHARDING = RESHARDS | COLLECTIVES
 """The ops that are made for the sharding that their operand has by itself."""
 
 
-def changes_nothing(before: TensorSharding | None, after: TensorSharding | None) -> bool:
-    """Return whether a device has the same part of a tensor under two shardings."""
-    if before is None:
-        return after is None or after.is_fully_replicated
-    return before.is_equivalent(after, ignore_unreduced_axes=True)
+def pass_through(op: Op, table: ShardTable) -> bool:
+    """Let the result of an op be its operand where both have the same shards, and return whether this was done.
 
-
-def is_looked_through(op: Op) -> bool:
-    """Return whether the users of an op are made for the sharding that its operand has.
-
-    Ops behind a barrier were resharded as if it were not there, unless they are reshards or collectives themselves.
+    The users of a barrier were resharded as if it were not there, unless they are reshards or collectives themselves:
+    then they are made for the sharding that its operand has, and it becomes that of its result.
     """
-    if op.name != PROPAGATION_BARRIER:
+    if op.name not in _PASSING:
         return False
-    return not any(user.name in _USERS_OF_UNBARRIERED_SHARDING for user in op.results[0].users)
+    operand, result = op.operands[0], op.results[0]
+    if not table.have_same_shards(operand, result):
+        if op.name != PROPAGATION_BARRIER or any(user.name in _USERS_OF_UNBARRIERED_SHARDING for user in result.users):
+            return False
+        table.shardings[result.id] = table.sharding(operand)
+    table.map([result], [table.local[operand.id]])
+    return True

@@ -10,7 +10,7 @@ from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, REGION_RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.rewriting import clone_region
 from shardy_py.ir.graph.types import Type, static_shape
-from shardy_py.ir.interfaces.local import CannotLocalize, LocalEmitter, LocalOps, LocalSemantics, Shard
+from shardy_py.ir.interfaces.local import CannotLocalize, LocalEmitter, LocalOps, Shard, local_form
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.local.divisible import padded_type
 from shardy_py.local.whole_factors import make_whole
@@ -81,7 +81,7 @@ class PermutationResolver:
             op: The op.
             shardings: The shardings of its operands and results.
         """
-        form = self.semantics.get_local(op) if isinstance(self.semantics, LocalSemantics) else None
+        form = local_form(op, self.semantics)
         known = next((sharding for sharding in shardings if sharding is not None), None)
         if form is None or known is None:
             return None, known

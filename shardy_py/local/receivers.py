@@ -43,9 +43,9 @@ class Receivers:
         self._arguments = {name: list(map(sharding, entry_arguments(item))) for name, item in functions.items()}
         self._results = {name: list(map(sharding, item.function_results)) for name, item in functions.items()}
 
-    def called_results(self, call: Op) -> Sequence[TensorSharding | None]:
-        """Return the shardings of the results of the function that an op calls; () where there is none."""
-        return self._results.get(callee_of(call) or "", ())
+    def results_of(self, function: str | None) -> Sequence[TensorSharding | None]:
+        """Return the shardings of the results of a function; () where there is none of this name."""
+        return self._results.get(function or "", ())
 
     def members(self, op: Op, flow: ShardableDataFlowOpInterface) -> EdgeMembers:
         """Return the values on the edges of an op."""

@@ -54,6 +54,13 @@ class ShardTable:
             return self.shardings[value.id]
         return self.program.sharding(value)
 
+    def have_same_shards(self, operand: Value, result: Value) -> bool:
+        """Return whether a device has the same part of the operand and the result of an op."""
+        before, after = self.sharding(operand), self.sharding(result)
+        if before is None:
+            return after is None or after.is_fully_replicated
+        return before.is_equivalent(after, ignore_unreduced_axes=True)
+
     def type(self, type_: Type, sharding: TensorSharding | None, op: Op | None) -> Type:
         """Return the type of a shard.
 
@@ -79,14 +86,11 @@ class ShardTable:
             VerificationError: one has another type than its shard.
         """
         for value, new in zip(values, local, strict=True):
-            check_shard_type(value, self.sharding(value), new.type, self.meshes)
+            sharding = self.sharding(value)
+            check_shard_type(value, sharding, new.type, self.meshes)
             self.local[value.id] = new
             if self.recorded is not None:
-                self.recorded[value.id] = LocalValue(new, self.sharding(value))
-
-    def forward(self, op: Op) -> None:
-        """Let the result of an op be its operand."""
-        self.map(op.results, [self.local[op.operands[0].id]])
+                self.recorded[value.id] = LocalValue(new, sharding)
 
     def keep_shardings(self, values: Sequence[Value], local: Sequence[Value]) -> None:
         """Give local values the shardings of the global ones: they tell which part each device has."""
@@ -96,10 +100,17 @@ class ShardTable:
             if sharding is not None:
                 table.setdefault(new.id, sharding)
 
-    def fill_padding(self, values: Sequence[Value], shard: Shard) -> None:
-        """Fill the padding of some values with the number for it, if there is one."""
+    def fill_padding(self, op: Op, values: Sequence[Value], emit: LocalEmitter) -> None:
+        """Fill the padding of some values with the number for it, if there is one.
+
+        Args:
+            op: The op of which they are results, or arguments of its regions.
+            values: The values of the global program.
+            emit: Where ops go.
+        """
         if self.padding is None:
             return
+        shard = self.emitting_shard(op, emit)
         for value in values:
             local, sharding = self.local[value.id], self.sharding(value)
             self.local[value.id] = fill_padding(shard, local, value, sharding, self.padding)

@@ -85,7 +85,8 @@ def read_schedule(path: str | Path, *, rest: Schedule = DEFAULT, more_traits: It
     Raises:
         OptionError: the file cannot be read or holds no schedule.
     """
-    hint = f"give a TOML file, or one of the built-in schedules: {', '.join(NAMED)}"
+    builtin = f"give a TOML file, or one of the built-in schedules: {', '.join(NAMED)}"
+    hint = did_you_mean(str(path), NAMED, otherwise=builtin)
     text = read_text_file(path, code="invalid-schedule", what="the schedule", hint=hint)
     return parse_schedule(text, source=str(path), rest=rest, more_traits=more_traits)
 

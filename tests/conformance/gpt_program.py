@@ -73,9 +73,9 @@ def gpt(weights: Mapping[str, P] | None = None, batch: P | None = None) -> str:
         batch: The sharding of tokens and labels.
     """
 
-    def step(given: Mapping[str, Any], tokens: Any, labels: Any) -> Any:
-        loss, gradients = jax.value_and_grad(_loss)(given, tokens, labels)
-        return loss, jax.tree.map(lambda weight, gradient: weight - 0.001 * gradient, given, gradients)
+    def step(parameters: Mapping[str, Any], tokens: Any, labels: Any) -> Any:
+        loss, gradients = jax.value_and_grad(_loss)(parameters, tokens, labels)
+        return loss, jax.tree.map(lambda weight, gradient: weight - 0.001 * gradient, parameters, gradients)
 
     def parts(of: Any) -> dict[str, Any]:
         layers = {f"layer{number}": {name: of(name) for name in LAYER} for number in range(LAYERS)}
@@ -85,8 +85,11 @@ def gpt(weights: Mapping[str, P] | None = None, batch: P | None = None) -> str:
     tokens = jax.ShapeDtypeStruct((BATCH, LENGTH), jnp.int32)
     options = {}
     if weights is not None and batch is not None:
-        given = parts(lambda name: NamedSharding(MESH, weights[name]))
+        weight_shardings = parts(lambda name: NamedSharding(MESH, weights[name]))
         data = NamedSharding(MESH, batch)
-        options = {"in_shardings": (given, data, data), "out_shardings": (NamedSharding(MESH, P()), given)}
+        options = {
+            "in_shardings": (weight_shardings, data, data),
+            "out_shardings": (NamedSharding(MESH, P()), weight_shardings),
+        }
     traced = jax.jit(step, **options).trace(shapes, tokens, tokens)
     return traced.lower(lowering_platforms=("cpu",)).as_text(debug_info=True)

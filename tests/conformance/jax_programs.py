@@ -363,8 +363,8 @@ def associative_scans() -> JaxProgram:
     """A linear recurrence as an associative scan, mapped over a sharded batch."""
 
     def run(a: Any, x: Any) -> Any:
-        def combine(one: Any, other: Any) -> Any:
-            return one[0] * other[0], one[1] * other[0] + other[1]
+        def combine(first: Any, other: Any) -> Any:
+            return first[0] * other[0], first[1] * other[0] + other[1]
 
         return lax.associative_scan(combine, (a, x), axis=1)[1]
 

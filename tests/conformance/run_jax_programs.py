@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from jax_programs import MESH, PROGRAMS, JaxProgram
 
 
-def difference(one: object, other: object) -> float:
+def difference(first: object, other: object) -> float:
     """Return the largest difference of two arrays, in units of the largest element."""
-    a, b = (np.asarray(array).astype(np.complex128) for array in (one, other))
+    a, b = (np.asarray(array).astype(np.complex128) for array in (first, other))
     assert a.shape == b.shape
     if not a.size:
         return 0.0

@@ -40,8 +40,8 @@ def advice():
 
 
 def _layout_sent(layout) -> float:
-    given = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
-    return _sent(ProgramInput(gpt(), MESH, in_shardings=given))
+    in_shardings = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
+    return _sent(ProgramInput(gpt(), MESH, in_shardings=in_shardings))
 
 
 @pytest.mark.parametrize("name", list(HAND))

@@ -144,8 +144,8 @@ def test_ops_of_loop_kernels(form: str) -> None:
         module.verify()
         text = print_kernel_module(module)
         assert print_kernel_module(parse_kernel_module(text)) == text
-        made = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
-        ours = [op_counts(function) for function in made if "xla.entry" not in function.attributes]
+        emitted = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+        ours = [op_counts(function) for function in emitted if "xla.entry" not in function.attributes]
         theirs = [
             {name: count for name, count in function["ops"].items() if name not in IGNORED}
             for function in kernel["initial"]["functions"]

@@ -80,15 +80,15 @@ def canonical_names(text: str) -> str:
     return re.sub(r"\b(?:th|bl)_[xyz]\b", lambda match: f"d{GRID_NAMES.index(match[0])}", text)
 
 
-def is_same_map(one: str, other: str) -> bool:
+def is_same_map(first: str, other: str) -> bool:
     """Whether two maps are equal: in their text, or in bounds and in all values of a sample."""
-    if canonical_names(one) == canonical_names(other):
+    if canonical_names(first) == canonical_names(other):
         return True
-    maps = IndexingMap.parse(one), IndexingMap.parse(other)
+    maps = IndexingMap.parse(first), IndexingMap.parse(other)
     bounds = [[bound.interval for bound in map_.variables.values()] for map_ in maps]
     if bounds[0] != bounds[1] or len(maps[0].dims) != len(maps[1].dims):
         return False
-    rng = np.random.default_rng(len(one))
+    rng = np.random.default_rng(len(first))
     values = [rng.integers(item.lower, item.upper + 1, 10000) for item in bounds[0]]
     count = len(maps[0].dims)
     inside = [map_.holds(values[:count], values[count:]) for map_ in maps]

@@ -97,32 +97,32 @@ def _ordered(array: Any) -> Any:
     return np.where(bits < 0, np.int64(least) - bits, bits)
 
 
-def is_equal(one: Any, other: Any) -> bool:
+def is_equal(first: Any, other: Any) -> bool:
     """Whether all elements are equal bit by bit; a NaN is as good as another."""
-    if one.dtype.kind in "biu":
-        return bool((one == other).all())
-    one, other = _parts(one), _parts(other)
-    both_nan = (one != one) & (other != other)
-    return bool(((one == other) & (np.signbit(one) == np.signbit(other)) | both_nan).all())
+    if first.dtype.kind in "biu":
+        return bool((first == other).all())
+    first, other = _parts(first), _parts(other)
+    both_nan = (first != first) & (other != other)
+    return bool(((first == other) & (np.signbit(first) == np.signbit(other)) | both_nan).all())
 
 
-def ulps(one: Any, other: Any) -> int:
+def ulps(first: Any, other: Any) -> int:
     """The largest distance of two elements, in units of the last place; of complex numbers by their parts."""
-    if one.dtype.kind in "biu":
-        return int((one != other).any())
-    one, other = _parts(one), _parts(other)
-    both_nan = (one != one) & (other != other)
-    apart = np.abs(_ordered(one) - _ordered(other))
+    if first.dtype.kind in "biu":
+        return int((first != other).any())
+    first, other = _parts(first), _parts(other)
+    both_nan = (first != first) & (other != other)
+    apart = np.abs(_ordered(first) - _ordered(other))
     return int(np.where(both_nan, 0, apart).max(initial=0))
 
 
-def relative(one: Any, other: Any) -> float:
+def relative(first: Any, other: Any) -> float:
     """The largest distance of two elements against the largest element, in units of its precision."""
-    one, other = _parts(one), _parts(other)
-    precision = float(ml_dtypes.finfo(one.dtype).eps)
-    one, other = one.astype(np.float64), other.astype(np.float64)
-    same = (one == other) | ((one != one) & (other != other))
+    first, other = _parts(first), _parts(other)
+    precision = float(ml_dtypes.finfo(first.dtype).eps)
+    first, other = first.astype(np.float64), other.astype(np.float64)
+    same = (first == other) | ((first != first) & (other != other))
     with np.errstate(invalid="ignore"):
-        apart = np.where(same, 0, np.abs(one - other))
-    largest = float(np.abs(one[np.isfinite(one)]).max(initial=0))
+        apart = np.where(same, 0, np.abs(first - other))
+    largest = float(np.abs(first[np.isfinite(first)]).max(initial=0))
     return float(apart.max(initial=0)) / (precision * largest) if apart.any() else 0.0

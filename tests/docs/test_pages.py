@@ -31,6 +31,7 @@ SLOW = (
     "docs/how-to/estimate-cost.md",
     "docs/how-to/explore.md",
     "docs/how-to/find-missing-rules.md",
+    "docs/how-to/from-jax-jit.md",
     "docs/how-to/give-an-op-a-kernel.md",
     "docs/how-to/give-shardings.md",
     "docs/how-to/gspmd.md",
@@ -41,6 +42,7 @@ SLOW = (
     "docs/how-to/read-the-result.md",
     "docs/how-to/run-on-devices.md",
     "docs/how-to/see-padding.md",
+    "docs/how-to/studies.md",
     "docs/how-to/why-this-sharding.md",
     "docs/explanation/warps.md",
 )

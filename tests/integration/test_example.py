@@ -49,5 +49,5 @@ def test_script_makes_the_module(result: sdy.Result, tmp_path: Path) -> None:
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     script.main(tmp_path / "made.mlir")
-    made = sdy.propagate(tmp_path / "made.mlir")
-    assert [made.arguments, made.results] == [result.arguments, result.results]
+    written = sdy.propagate(tmp_path / "made.mlir")
+    assert [written.arguments, written.results] == [result.arguments, result.results]

@@ -404,14 +404,14 @@ class _Writer:
             for number in range(count)
         ]
         returned = ", ".join(f"%c{number}" for number in range(count))
-        given = (*operands, indices, *updates)
+        all_operands = (*operands, indices, *updates)
         results, scalars = ", ".join(item.type for item in operands), ", ".join([scalar] * count)
         text = (
-            f'"stablehlo.scatter"({", ".join(item.name for item in given)}) <{{scatter_dimension_numbers = '
+            f'"stablehlo.scatter"({", ".join(item.name for item in all_operands)}) <{{scatter_dimension_numbers = '
             f"#stablehlo.scatter<{form.scatter}>}}> ({{\n"
             f"    ^bb0({', '.join(f'{name}: {scalar}' for name in arguments)}):\n      "
             + "\n      ".join([*body, f"stablehlo.return {returned} : {scalars}"])
-            + f"\n  }}) : ({', '.join(item.type for item in given)}) -> ({results})"
+            + f"\n  }}) : ({', '.join(item.type for item in all_operands)}) -> ({results})"
         )
         name = f"%v{len(self.lines)}"
         self.lines.append(f"{name}{f':{count}' if count > 1 else ''} = {text}")

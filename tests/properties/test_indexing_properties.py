@@ -147,10 +147,10 @@ def test_composing_applies_one_after_the_other(data: st.DataObject) -> None:
     expected = {}
     for point, results in table(first, points(first)).items():
         bounds = [range(bound.interval.lower, bound.interval.upper + 1) for bound in second.ranges]
-        for own in itertools.product(*bounds):
-            values = [numpy.array([value]) for value in (*results, *own)]
+        for range_point in itertools.product(*bounds):
+            values = [numpy.array([value]) for value in (*results, *range_point)]
             for actual in table(second, values).values():
-                expected[point[:dims] + own + point[dims:]] = actual
+                expected[point[:dims] + range_point + point[dims:]] = actual
     sizes = [*first.dims, *second.ranges, *first.ranges]
     flat_map = IndexingMap((), tuple(first.dims), (*second.ranges, *first.ranges))
     assert len(sizes) == dims + ranges + len(first.ranges)

@@ -73,8 +73,8 @@ def count(*shard_lists: list[int]) -> int:
 
 def independent(first: Sequence[AxisRef], second: Sequence[AxisRef], mesh: Mesh) -> bool:
     """Whether knowing the shard of one says nothing about the other."""
-    one, two = shards(first, mesh), shards(second, mesh)
-    return count(one, two) == count(one) * count(two)
+    first_shards, two = shards(first, mesh), shards(second, mesh)
+    return count(first_shards, two) == count(first_shards) * count(two)
 
 
 def is_prefix(first: Sequence[AxisRef], second: Sequence[AxisRef], mesh: Mesh) -> bool:

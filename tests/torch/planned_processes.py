@@ -31,13 +31,13 @@ def _prepared(name: str, count: int) -> tuple[Any, ...]:
     model, inputs = planned.make().eval(), planned.inputs()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     result = sdy.propagate(planned.exported(model), {"m": count}, in_shardings=planned.shardings)
-    told: list[sdy.Diagnostic] = []
+    warnings: list[sdy.Diagnostic] = []
     try:
-        plan = result.parallelize_plan(axis="m", warnings=told)
+        plan = result.parallelize_plan(axis="m", warnings=warnings)
     except sdy.ShardyError as error:
         return model, None, [item.code for item in error.diagnostics], inputs, None
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-    codes = sorted({item.code for item in (*told, *plan.notes)})
+    codes = sorted({item.code for item in (*warnings, *plan.notes)})
     return model, plan, codes, inputs, model(*inputs)
 
 

@@ -26,5 +26,5 @@ def simulated(
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry)
     state, inputs = {**program.state_dict, **program.constants}, iter(tensors)
     arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
-    made = local.simulate(*arguments)
-    return [made[output.result] for output in local.origin.outputs if output.result is not None]
+    outputs = local.simulate(*arguments)
+    return [outputs[output.result] for output in local.origin.outputs if output.result is not None]

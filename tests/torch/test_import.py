@@ -57,8 +57,8 @@ def test_placements_of_dtensor_are_shardings() -> None:
     from torch.distributed.tensor import Replicate, Shard
 
     exported = export(Mlp(8, 16), torch.ones(4, 8))
-    given = {"gate_proj.weight": [Replicate(), Shard(0)]}
-    result = sdy.propagate(exported, MESH, in_shardings=given)
+    in_shardings = {"gate_proj.weight": [Replicate(), Shard(0)]}
+    result = sdy.propagate(exported, MESH, in_shardings=in_shardings)
     assert str(result.sharding("gate_proj.weight")) == '<@mesh, [{"model"}, {}]>'
     assert list(map(str, result.placements("up_proj.weight"))) == ["Replicate()", "Shard(0)"]
 

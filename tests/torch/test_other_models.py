@@ -23,16 +23,16 @@ BATCHES = (4, 5) if os.environ.get("SHARDY_ALL_PROGRAMS") else (5,)
 def test_simulated_devices_compute_what_one_does(name: str, batch: int) -> None:
     """Every op has a rule and a local form; as many collectives run as are predicted, moved or not."""
     model = OTHER_MODELS[name]
-    module, given = randomized(model.make()), model.inputs(batch)
-    program = torch.export.export(module, given).run_decompositions({})
+    module, example_inputs = randomized(model.make()), model.inputs(batch)
+    program = torch.export.export(module, example_inputs).run_decompositions({})
     shardings = {**model.shardings, **dict.fromkeys(program.graph_signature.user_inputs, ("data",))}
     result = sdy.propagate(program, {"data": 2, "model": 2}, in_shardings=shardings, strict=True)
     forms, registry = result.torch_forms, result.registry
     with torch.no_grad():
-        want = program.module()(*given)
+        want = program.module()(*example_inputs)
     for optimize in (False, True):
         local = make_local_torch_program(forms.explicit, registry, strict=True, optimize=optimize)
-        state, inputs = {**program.state_dict, **program.constants}, iter(given)
+        state, inputs = {**program.state_dict, **program.constants}, iter(example_inputs)
         arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
         with torch.no_grad():
             got = local.simulate(*arguments)

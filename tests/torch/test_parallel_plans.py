@@ -27,9 +27,9 @@ MEGATRON = {"up": "ColwiseParallel()", "down": "RowwiseParallel()"}
 
 def _plan(planned: Planned, count: int = 2) -> tuple[Any, list[sdy.Diagnostic]]:
     model = planned.make().eval()
-    told: list[sdy.Diagnostic] = []
+    warnings: list[sdy.Diagnostic] = []
     result = sdy.propagate(planned.exported(model), {"m": count}, in_shardings=planned.shardings)
-    return result.parallelize_plan(axis="m", warnings=told), told
+    return result.parallelize_plan(axis="m", warnings=warnings), warnings
 
 
 @pytest.mark.parametrize("count", [2, 4])

@@ -35,8 +35,8 @@ def _simulate(exported: Any, tensors: tuple[torch.Tensor, ...], argument: int, d
     state = {item.name: exported.constants[item.name] for item in local.origin.arguments if item.kind == "constant"}
     inputs = iter(tensors)
     arguments = [next(inputs) if item.kind == "input" else state[item.name] for item in local.origin.arguments]
-    made = local.simulate(*arguments)
-    return [made[output.result] for output in local.origin.outputs if output.result is not None]
+    outputs = local.simulate(*arguments)
+    return [outputs[output.result] for output in local.origin.outputs if output.result is not None]
 
 
 def _leaves(output: Any) -> list[torch.Tensor]:

@@ -40,9 +40,9 @@ def traced_step(
     names = [name for name, _ in model.named_parameters()]
     keys = list(state)
 
-    def step(*given: torch.Tensor) -> list[torch.Tensor]:
-        known = dict(zip(keys, given, strict=False))
-        tokens, labels = given[len(keys) :]
+    def step(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        known = dict(zip(keys, tensors, strict=False))
+        tokens, labels = tensors[len(keys) :]
         parameters = {name: known[name].detach().requires_grad_() for name in names}
         with torch.enable_grad():
             logits: Any = functional_call(model, parameters, (tokens,))

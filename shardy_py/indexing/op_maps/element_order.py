@@ -9,14 +9,11 @@ from operator import mul
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.indexing.canonical import canonicalize
-from shardy_py.indexing.composition import simplify
+from shardy_py.indexing.composition import results_at, simplify
 from shardy_py.indexing.expressions import (
     Constant,
     Expression,
-    Variable,
-    VariableKind,
     dim,
-    rewritten,
 )
 from shardy_py.indexing.indexing_map import IndexingMap
 from shardy_py.indexing.op_maps.data_movement import transpose, transpose_to_output
@@ -126,5 +123,4 @@ def bitcast(shape: Shape, minor_to_major: Sequence[int], other: Shape, other_ord
 
 def compose_raw(first: IndexingMap, second: IndexingMap) -> IndexingMap:
     """Compose two maps over the domain of the first, without redundant constraints."""
-    values = {Variable(VariableKind.DIM, number): result for number, result in enumerate(first.results)}
-    return IndexingMap(tuple(canonicalize(rewritten(item, values)) for item in second.results), first.dims)
+    return IndexingMap(results_at(second, first.results), first.dims)

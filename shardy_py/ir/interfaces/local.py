@@ -36,6 +36,7 @@ __all__ = [
     "Shard",
     "local_by_types",
     "local_constant",
+    "local_form",
     "local_type",
     "no_local_form",
 ]
@@ -245,6 +246,11 @@ class LocalSemantics(Protocol):
     def local_ops(self) -> Mapping[str, LocalOps]:
         """The ops for communication by the dialects that have them."""
         ...
+
+
+def local_form(op: Op, semantics: OpSemantics) -> Localize | None:
+    """Return the local form that an op has of its own, or None."""
+    return semantics.get_local(op) if isinstance(semantics, LocalSemantics) else None
 
 
 def local_type(type_: Type, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Type:

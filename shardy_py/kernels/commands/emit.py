@@ -24,6 +24,18 @@ def _prints_module(parameters: Parameters) -> bool:
     return not _is_listed(parameters) and not any(parameters[name] for name in others)
 
 
+class DeviceNumber(click.IntRange):
+    """The number of a device of the mesh; a name is an error that says which option takes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        if isinstance(value, str) and not value.lstrip("-").isdigit():
+            self.fail(
+                f"{value!r} is not the number of a device of the mesh; a GPU is --device-spec {value}", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--list", "as_list", is_flag=True, help="List the pieces of the program that can be kernels.")
@@ -33,7 +45,7 @@ def _prints_module(parameters: Parameters) -> bool:
     "--device",
     "shard_device",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=DeviceNumber(min=0),
     help="Propagate FILE first, and take the program that this device runs on its shards.",
 )
 @click.option("--target", type=click.Choice(TARGETS), default="mlir", show_default=True, help="What to print.")

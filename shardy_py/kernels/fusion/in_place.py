@@ -8,6 +8,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.kernels.fusion.body_indices import BodyIndices
 from shardy_py.kernels.fusion.element_reads import reads_only_what_it_writes
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.fusion.scatter_form import ScatterForm, scatter_form
@@ -20,14 +21,15 @@ def in_place_updates(fusion: Fusion) -> tuple[Op, ...]:
     at most the element that it writes itself of the memory that is written.
     """
     updates = tuple(op for root in fusion.roots if (op := _parameter_update(fusion, root)) is not None)
-    if len(updates) < len(fusion.roots) or len({shape_of(op.operands[1]) for op in updates}) > 1:
+    if not updates or len(updates) < len(fusion.roots) or len({shape_of(op.operands[1]) for op in updates}) > 1:
         return ()
     sources = [updated_parameter(fusion, op) for op in updates]
     ids = {source.id for source in sources}
     if len(ids) < len(sources):
         return ()
+    indices = BodyIndices(fusion, shape_of(updates[0].operands[1]))
     pairs = zip(updates, sources, strict=True)
-    return updates if all(reads_only_what_it_writes(fusion, op, source, ids) for op, source in pairs) else ()
+    return updates if all(reads_only_what_it_writes(indices, op, source, ids) for op, source in pairs) else ()
 
 
 def updated_parameter(fusion: Fusion, update: Op) -> Value:

@@ -57,7 +57,7 @@ def problems_of_ops(ops: Iterable[Op], registry: Registry) -> Iterator[Diagnosti
     """Yield which ops do not say what they compute for one element, or what they read for it."""
     for op in ops:
         if registry.get_emission(op) is None:
-            message = "it does not compute its elements one by one, so that it cannot be in a kernel with others"
+            message = "it has no scalar body, so that it cannot be in a kernel with others"
             hint = "'shardy emit FILE --list' shows pieces without it; an op of your own needs emission=..."
             yield Diagnostic("no-emission", message, op.location, op.name, hint)
         elif op.operands and _lacks_maps(op, registry):

@@ -25,7 +25,7 @@ class Case:
         results: The types of its results.
         attributes: The text of its attributes.
         regions: The text of its regions.
-        given: Texts of constants, for operands that must be known, by number.
+        constants: Texts of constants, for operands that must be known, by number.
         low: The smallest number in operands.
         high: The largest number in operands.
         tolerance: The largest relative deviation; None for the one of the type.
@@ -36,7 +36,7 @@ class Case:
     results: Sequence[str]
     attributes: str = ""
     regions: str = ""
-    given: Mapping[int, str] = field(factory=dict)
+    constants: Mapping[int, str] = field(factory=dict)
     low: float = 0.1
     high: float = 0.9
     tolerance: float | None = None
@@ -51,9 +51,9 @@ class Case:
         rest = iter(names)
         lines, operands = [], []
         for number, type_ in enumerate(self.operands):
-            if number in self.given:
+            if number in self.constants:
                 name = f"{results}_c{number}"
-                lines.append(f"{name} = stablehlo.constant dense<{self.given[number]}> : tensor<{type_}>")
+                lines.append(f"{name} = stablehlo.constant dense<{self.constants[number]}> : tensor<{type_}>")
             else:
                 name = next(rest)
             operands.append(name)
@@ -67,7 +67,7 @@ class Case:
     @property
     def arguments(self) -> list[int]:
         """The numbers of the operands that are no constants."""
-        return [number for number in range(len(self.operands)) if number not in self.given]
+        return [number for number in range(len(self.operands)) if number not in self.constants]
 
     def result_names(self, results: str) -> list[str]:
         """Return the names of the single results."""
@@ -108,7 +108,7 @@ def program(case: Case, rule: OpShardingRule | None, mesh: str, ways: Sequence[A
 def _mark(mapping: Sequence[Sequence[int]], axes: Axes, rule: OpShardingRule) -> str:
     """Return the sharding of a tensor in which some factors are sharded, as an attribute."""
     names = [[f'"{axis}"' for axis in _dim_axes(dim, axes, rule)] for dim in mapping]
-    dims = ", ".join(f"{{{', '.join(own)}}}" for own in names)
+    dims = ", ".join(f"{{{', '.join(axes_of_dim)}}}" for axes_of_dim in names)
     return f" {{sdy.sharding = #sdy.sharding<@mesh, [{dims}]>}}"
 
 

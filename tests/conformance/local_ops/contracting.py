@@ -54,6 +54,6 @@ CASES = [
         ["3x9x9x6xf32", "6x9x3x3xf32", "2x2xi64"],
         ["3x6x9x6xf32"],
         groups() + "window_strides = array<i64: 1, 1>",
-        given={2: "1"},
+        constants={2: "1"},
     ),
 ]

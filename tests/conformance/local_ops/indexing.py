@@ -44,7 +44,7 @@ CASES = [
         ["15x9xf32", "6xi32", "2xi64"],
         ["6x9xf32"],
         f"dimension_numbers = #stablehlo.gather<{ROW}>",
-        given={2: "[1, 9]"},
+        constants={2: "[1, 9]"},
         **INDEX,
     ),
     *(
@@ -69,6 +69,6 @@ CASES = [
         ["f32", "f32", "2xi64"],
         ["9x15xf32"],
         "rng_distribution = #stablehlo<rng_distribution UNIFORM>",
-        given={0: "0.5", 1: "0.5", 2: "[9, 15]"},
+        constants={0: "0.5", 1: "0.5", 2: "[9, 15]"},
     ),
 ]

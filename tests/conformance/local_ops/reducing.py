@@ -84,7 +84,7 @@ CASES = [
         ["9xf32", "9xi32"],
         over("1"),
         ARGMAX,
-        given={2: "0xFF800000", 3: "0"},
+        constants={2: "0xFF800000", 3: "0"},
         high=9,
     ),
     Case(
@@ -93,7 +93,7 @@ CASES = [
         ["9x7xf32"],
         windows("1, 3", "1, 2", "[[0, 0], [0, 0]]"),
         body("add"),
-        given={1: "0.0"},
+        constants={1: "0.0"},
     ),
     Case(
         "stablehlo.reduce_window",
@@ -101,7 +101,7 @@ CASES = [
         ["9x15xf32"],
         windows("3, 2", "1, 1", "[[1, 1], [1, 0]]"),
         body("maximum"),
-        given={1: "0xFF800000"},
+        constants={1: "0xFF800000"},
     ),
     Case(
         "stablehlo.reduce_window",
@@ -109,7 +109,7 @@ CASES = [
         ["9x15xf32"],
         windows("1, 15", "1, 1", "[[0, 0], [14, 0]]"),
         body("add"),
-        given={1: "0.0"},
+        constants={1: "0.0"},
     ),
     Case(
         "stablehlo.reduce_window",
@@ -117,7 +117,7 @@ CASES = [
         ["9x15xf32"],
         windows("1, 2", "1, 1", "[[0, 0], [0, 0]]", "1, 2", "1, 2"),
         body("add"),
-        given={1: "0.0"},
+        constants={1: "0.0"},
     ),
     Case(
         "stablehlo.reduce_window",
@@ -125,7 +125,7 @@ CASES = [
         ["9x17xf32"],
         windows("1, 1", "1, 1", "[[0, 0], [0, 0]]", "1, 2"),
         body("add"),
-        given={1: "0.0"},
+        constants={1: "0.0"},
     ),
     Case(
         "stablehlo.select_and_scatter",
@@ -133,7 +133,7 @@ CASES = [
         ["9x15xf32"],
         "window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 3>, padding = dense<0> : tensor<2x2xi64>",
         f"{GREATER_EQUAL}, {body('add')}",
-        given={2: "0.0"},
+        constants={2: "0.0"},
     ),
     Case(
         "stablehlo.select_and_scatter",
@@ -141,7 +141,7 @@ CASES = [
         ["9x15xf32"],
         "window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 2, 2>, padding = dense<1> : tensor<2x2xi64>",
         f"{GREATER_EQUAL}, {body('add')}",
-        given={2: "0.0"},
+        constants={2: "0.0"},
     ),
     Case("stablehlo.sort", ["9x15xf32"], ["9x15xf32"], "dimension = 1 : i64, is_stable = true", LESS),
     Case(

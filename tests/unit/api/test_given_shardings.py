@@ -192,5 +192,5 @@ def test_a_glob_finds_an_argument_once_with_the_names_that_match() -> None:
     ((actual, names),) = values.find_all("*.weight")
     assert actual is values.find(0)
     assert names == {"emb.weight", "head.weight", "inner.head.weight"}
-    assert [own for _, own in values.find_all("*head.weight")] == [{"head.weight", "inner.head.weight"}]
+    assert [names for _, names in values.find_all("*head.weight")] == [{"head.weight", "inner.head.weight"}]
     assert values.find_all(0) == [(actual, frozenset())]

@@ -196,10 +196,10 @@ def test_collectives_are_verified_unless_told_otherwise(
     assert len(calls) == times
 
 
-@pytest.mark.parametrize("given", [ODD, parse_module])
-def test_results_are_the_same_without_the_verifier(given: Any) -> None:
+@pytest.mark.parametrize("form", [ODD, parse_module])
+def test_results_are_the_same_without_the_verifier(form: Any) -> None:
     """The verifier only looks."""
-    module = given if isinstance(given, str) else given(ODD)
+    module = form if isinstance(form, str) else form(ODD)
     result = sdy.propagate(module, verify=False)
     assert result.text == sdy.propagate(ODD).text
     assert str(result.sharding("%0")) == '<@mesh, [{"a"}, {}]>'

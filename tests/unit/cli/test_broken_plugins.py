@@ -101,10 +101,10 @@ def test_a_broken_plugin_stops_nothing_that_does_not_need_it(body: str, install:
         done = shardy(*arguments)
         assert done.exit_code == 0, (arguments, done.stderr, done.exception)
         assert done.exception is None
-    told = shardy("propagate", "plain.mlir").stderr
-    assert "warning: " in told
-    assert f"{name}" in told
-    assert "Traceback" not in told
+    stderr_text = shardy("propagate", "plain.mlir").stderr
+    assert "warning: " in stderr_text
+    assert f"{name}" in stderr_text
+    assert "Traceback" not in stderr_text
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN.keys())

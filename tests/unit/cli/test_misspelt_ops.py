@@ -1,4 +1,4 @@
-"""Names of ops that do not exist, in the schedules of commands."""
+"""Names that do not exist: of ops in the schedules of commands, of commands, options, schedules and devices."""
 
 from __future__ import annotations
 
@@ -38,3 +38,26 @@ def test_a_misspelt_op_is_told_by_every_command(command: list[str], tmp_path: Pa
     assert done.exit_code == 0, done.stderr
     assert done.stderr.count("speaks of 'stablehlo.negat'") == 1
     assert "did you mean stablehlo.negate" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["propagat", "m.mlir"], "No such command 'propagat': did you mean propagate?"),
+        (["m.mlir"], "No such command 'm.mlir': a command comes before the file"),
+        (["mpmd", "nothing"], "No such command 'nothing': the commands are "),
+        (["propagate", "--in", "arg0=a"], "'--in'. Did you mean '--in-sharding' or '--inline-calls'?"),
+        (["propagate", "m.mlir", "--schedule", "deflt"], "hint: did you mean default or flat?"),
+        (["propagate", "m.mlir", "-o", "nowhere/m.mlir"], "nowhere/m.mlir: error: there is no folder nowhere"),
+        (["emit", "m.mlir", "--device", "h100"], "'h100' is not the number of a device of the mesh"),
+    ],
+)
+def test_an_error_says_what_may_have_been_meant(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names that are close, or what belongs in that place."""
+    monkeypatch.chdir(tmp_path)
+    Path("m.mlir").write_text(TEXT)
+    done = CliRunner().invoke(shardy, arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr

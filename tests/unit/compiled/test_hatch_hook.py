@@ -65,6 +65,7 @@ def test_an_editable_installation_is_pure(hook: Any, monkeypatch: pytest.MonkeyP
     assert "editable" in hook.app.warnings[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 def test_a_compiled_wheel(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The extension module stands beside its source, the wheel is for this machine, and the copy goes in the end."""

@@ -17,7 +17,7 @@ from tests.unit.compiled import accesses as source
 
 pytest.importorskip("Cython")
 pytest.importorskip("setuptools")
-pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")]
 MANY = 20
 """More accesses than a place makes before it learns nothing more."""
 
@@ -38,9 +38,9 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     spec = importlib.util.spec_from_file_location(source.__name__, made_file)
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    compiled_module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(compiled_module)
+    return compiled_module
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> object:

@@ -62,10 +62,10 @@ def test_gradients(order: str, is_jitted: bool) -> None:
 
 def test_arrays_that_are_on_no_mesh() -> None:
     """Under `jax.jit` the devices are those of the function, also where no argument is on them."""
-    for given in (shardings(make_mesh("shuffled")), (None, None)):
+    for in_specs in (shardings(make_mesh("shuffled")), (None, None)):
         mesh = {"x": 4, "y": 2}
-        specs = (P("x"), P(None, "y")) if given[0] is None else given
-        function = sdy.jit(layer, mesh if given[0] is None else None, in_shardings=specs)
+        specs = (P("x"), P(None, "y")) if in_specs[0] is None else in_specs
+        function = sdy.jit(layer, mesh if in_specs[0] is None else None, in_shardings=specs)
         assert_close(jax.jit(lambda x, w, function=function: function(x, w) * 2)(X, W), 2 * layer(X, W))
         gradient = jax.jit(jax.grad(lambda x, w, function=function: function(x, w).sum()))
         assert_close(gradient(X, W), jax.grad(lambda x, w: layer(x, w).sum())(X, W))
@@ -197,25 +197,25 @@ def transformer_arguments(mesh: Mesh) -> tuple[Any, Any, Any]:
 def test_the_gradient_of_a_scanned_transformer(order: str) -> None:
     """The gradient with the function propagated here is that of JAX without shardings."""
     mesh = make_mesh(order)
-    params, tokens, given = transformer_arguments(mesh)
-    function = sdy.jit(transformer, in_shardings=given)
-    actual = jax.jit(jax.value_and_grad(function))(*jax.device_put((params, tokens), given))
+    params, tokens, in_specs = transformer_arguments(mesh)
+    function = sdy.jit(transformer, in_shardings=in_specs)
+    actual = jax.jit(jax.value_and_grad(function))(*jax.device_put((params, tokens), in_specs))
     assert_close(actual, jax.jit(jax.value_and_grad(transformer))(params, tokens), rtol=2e-3)
 
 
 def test_a_training_step_over_a_shuffled_mesh() -> None:
     """A step that holds its own gradient is propagated as a whole, and its parameters stay where they are."""
     mesh = make_mesh("shuffled")
-    params, tokens, given = transformer_arguments(mesh)
+    params, tokens, in_specs = transformer_arguments(mesh)
 
     def step(params: Any, tokens: Any) -> Any:
         loss, gradient = jax.value_and_grad(transformer)(params, tokens)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient), loss
 
-    sharded = sdy.jit(step, in_shardings=given, out_shardings=(given[0], NamedSharding(mesh, P())))
-    actual, expected = jax.device_put((params, tokens), given)[0], params
+    sharded = sdy.jit(step, in_shardings=in_specs, out_shardings=(in_specs[0], NamedSharding(mesh, P())))
+    actual, expected = jax.device_put((params, tokens), in_specs)[0], params
     for _ in range(3):
-        actual, loss = sharded(actual, jax.device_put(tokens, given[1]))
+        actual, loss = sharded(actual, jax.device_put(tokens, in_specs[1]))
         expected, wanted_loss = jax.jit(step)(expected, tokens)
         assert_close(loss, wanted_loss, rtol=1e-4)
     assert_close(actual, expected, rtol=2e-3)

@@ -163,11 +163,11 @@ def test_donated_arguments() -> None:
         text = module("%0 = stablehlo.negate %x : tensor<8x8xf32>\nreturn %0 : tensor<8x8xf32>", results=results)
         run = sdy.propagate(text.replace("main(%x: tensor<8x8xf32> {", DONATED)).to_jax()
         assert run.donated == {0}
-        given = X.copy()
+        argument = X.copy()
         undonated, donated = jnp.asarray(X), jax.device_put(X, run.in_shardings[0])
-        for array in (given, undonated, donated):
+        for array in (argument, undonated, donated):
             np.testing.assert_array_equal(run(array)[0], -X)
-        np.testing.assert_array_equal(given, X)
+        np.testing.assert_array_equal(argument, X)
         np.testing.assert_array_equal(undonated, X)
         assert donated.is_deleted() == is_gone
         if is_gone:

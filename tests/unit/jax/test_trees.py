@@ -56,8 +56,8 @@ def test_one_array_and_flat_tuples_are_lists() -> None:
 def test_shardings_in_trees() -> None:
     """Shardings are given as `jax.jit` takes them, one in the place of all below it, and come back in trees."""
     mesh = {"x": 4}
-    given = ({"w": P(None, "x"), "unused": P()}, None)
-    result = propagate(jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=given)
+    in_specs = ({"w": P(None, "x"), "unused": P()}, None)
+    result = propagate(jax.jit(model).lower(PARAMS, X, scale=2.0), mesh, in_shardings=in_specs)
     arguments, keywords = result.in_specs()
     assert arguments[0]["w"] == P(None, "x")
     assert arguments[0]["unused"] is None
@@ -80,12 +80,12 @@ def test_shardings_in_trees() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [(P(), P("x"), P(None, "x")), [P(), P(), P("x"), P(None, "x")]], ids=["prefix", "flat"]
+    "in_specs", [(P(), P("x"), P(None, "x")), [P(), P(), P("x"), P(None, "x")]], ids=["prefix", "flat"]
 )
-def test_shardings_of_arguments_that_the_module_drops(given) -> None:
+def test_shardings_of_arguments_that_the_module_drops(in_specs) -> None:
     """Arguments that JAX leaves out of the module are counted; a sharding in place of a dictionary is for all in it."""
     program = jax.jit(lambda unused, x, y: (x + 1, y)).lower({"a": X, "b": X}, X, X.T)
-    result = propagate(program, {"x": 2}, in_shardings=given)
+    result = propagate(program, {"x": 2}, in_shardings=in_specs)
     assert [str(sharding) for sharding in result.arguments] == ['<@mesh, [{"x"}, {}]>', '<@mesh, [{}, {"x"}]>']
 
 

@@ -19,10 +19,10 @@ MESH = 'sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[3, 1, 0, 2]>\n'
 CUT = 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]>'
 
 
-def program(made: str, argument: str = 'tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}') -> str:
+def program(producer_text: str, argument: str = 'tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}') -> str:
     """Return a module that makes a tensor, cuts it and gathers it."""
     return f"""{MESH}func.func @main(%v: {argument}) -> tensor<4x6xf32> {{
-  %0 = {made}
+  %0 = {producer_text}
   %1 = {CUT} : tensor<4x6xf32>
   %2 = sdy.sharding_constraint %1 <@mesh, [{{}}, {{}}]> : tensor<4x6xf32>
   %3 = stablehlo.sine %2 : tensor<4x6xf32>
@@ -83,13 +83,13 @@ def test_values_are_those_of_one_device(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "made", ["stablehlo.iota dim = 1 :", "stablehlo.broadcast_in_dim %v, dims = [] : (tensor<f32>) ->"]
+    "producer", ["stablehlo.iota dim = 1 :", "stablehlo.broadcast_in_dim %v, dims = [] : (tensor<f32>) ->"]
 )
-def test_what_is_made_from_scalars_is_made_in_parts(made: str) -> None:
+def test_what_is_made_from_scalars_is_made_in_parts(producer: str) -> None:
     """An iota, or a scalar that is spread, is never whole on a device that needs a part of it only."""
     replicated = "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
     text = f"""{MESH}func.func @main(%v: tensor<f32>) -> (tensor<5x6xf32> {replicated}) {{
-  %0 = {made} tensor<5x6xf32>
+  %0 = {producer} tensor<5x6xf32>
   %1 = sdy.sharding_constraint %0 <@mesh, [{{}}, {{}}]> : tensor<5x6xf32>
   %2 = sdy.sharding_constraint %1 <@mesh, [{{"x"}}, {{"y"}}]> : tensor<5x6xf32>
   %3 = stablehlo.sine %2 : tensor<5x6xf32>

@@ -87,6 +87,6 @@ def test_slots_of_a_group_share_its_members() -> None:
     problem = compile_program(b.program, toy_registry())
     slots = [problem.slot_of[value.id] for value in values]
     assert len({id(problem.tied[slot].members) for slot in slots}) == 1
-    assert [[slot for slot, _ in problem.tied[own].others()] for own in slots] == [
-        [slot for slot in slots if slot != own] for own in slots
+    assert [[slot for slot, _ in problem.tied[member_slot].others()] for member_slot in slots] == [
+        [slot for slot in slots if slot != member_slot] for member_slot in slots
     ]

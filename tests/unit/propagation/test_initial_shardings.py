@@ -58,10 +58,10 @@ def test_siblings_are_all_results_of_an_op() -> None:
         first, second, third = b.op("toy.three", [x], [T, tensor(8), T])
         b.return_(b.op("toy.neg", [x], [T]))
     slots = assign_slots(b.program, toy_registry())
-    one, two, three = map(slots.get, (first, second, third))
+    first_slot, two, three = map(slots.get, (first, second, third))
     siblings = sibling_results(slots)
-    assert siblings == dict.fromkeys((one, two, three), ((one, 2), (two, 1), (three, 2)))
-    assert siblings[one] is siblings[two] is siblings[three]
+    assert siblings == dict.fromkeys((first_slot, two, three), ((first_slot, 2), (two, 1), (three, 2)))
+    assert siblings[first_slot] is siblings[two] is siblings[three]
 
 
 def group(b: Builder, *values: Value, number: int = 0) -> None:
@@ -71,7 +71,7 @@ def group(b: Builder, *values: Value, number: int = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("shardings", "expected"),
     [
         ((None, None, None), None),
         ((None, '[{"a"}, {?}]', None), '[{"a"}, {?}]'),
@@ -80,11 +80,11 @@ def group(b: Builder, *values: Value, number: int = 0) -> None:
         (('[{"a"}, {?}]', '[{"a"}, {?}]', None), '[{"a"}, {?}]'),
     ],
 )
-def test_members_start_with_the_sharding_of_one(given: tuple[str | None, ...], expected: str | None) -> None:
+def test_members_start_with_the_sharding_of_one(shardings: tuple[str | None, ...], expected: str | None) -> None:
     """Fully open members, and those without a sharding, take that of the others; another group is not concerned."""
     b = Builder(mesh=Mesh.of(a=2))
     with b.function("main", [T] * 4) as values:
-        for value, sharding in zip(values, given, strict=False):
+        for value, sharding in zip(values, shardings, strict=False):
             if sharding is not None:
                 b.shard(value, sharding)
         group(b, *values[:3])
@@ -106,9 +106,9 @@ def test_constraints_of_a_conflict_are_open_and_used() -> None:
         z = b.op("toy.add", [x, y], [T])
         b.return_(z)
     sync_sharding_groups(b.program, toy_registry(), [])
-    made = list(z.owning_op.operands)
-    assert [value.owning_op.name for value in made] == ["sdy.sharding_constraint"] * 2
-    assert texts(b, [x, y, *made]) == ['[{"a"}, {}]', '[{"b"}, {}]', "[{?}, {?}]", "[{?}, {?}]"]
+    constraints = list(z.owning_op.operands)
+    assert [value.owning_op.name for value in constraints] == ["sdy.sharding_constraint"] * 2
+    assert texts(b, [x, y, *constraints]) == ['[{"a"}, {}]', '[{"b"}, {}]', "[{?}, {?}]", "[{?}, {?}]"]
 
 
 def test_members_of_a_group_change_together() -> None:

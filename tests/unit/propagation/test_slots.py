@@ -20,9 +20,9 @@ def loop(*, with_edge: bool) -> Builder:
     """Return a program with a loop, whose result has a data-flow edge or not."""
     b = Builder()
     with b.function("main", [T]) as (x,):
-        with b.region_op("toy.loop", [x], [T]) as made, b.region(made, [T]) as (carried,):
+        with b.region_op("toy.loop", [x], [T]) as loop_op, b.region(loop_op, [T]) as (carried,):
             b.emit("toy.yield", [carried])
-        result = b.op("sdy.data_flow_edge", [made.result], [T]) if with_edge else made.result
+        result = b.op("sdy.data_flow_edge", [loop_op.result], [T]) if with_edge else loop_op.result
         b.return_(b.op("toy.neg", [result], [T]))
     return b
 
@@ -56,11 +56,11 @@ def test_without_an_edge_the_owner_stands_for_the_slot() -> None:
     """Targets share the slot all the same, and it is noted that no edge belongs to it."""
     b = loop(with_edge=False)
     slots = assign_slots(b.program, toy_registry())
-    (made,) = [op for op in b.program.walk() if op.name == "toy.loop"]
-    slot = slots.get(made.result)
-    assert slots.values[slot] is made.result
+    (loop_op,) = [op for op in b.program.walk() if op.name == "toy.loop"]
+    slot = slots.get(loop_op.result)
+    assert slots.values[slot] is loop_op.result
     assert slots.without_edge == {slot}
-    assert slots.get(made.regions[0].block.arguments[0]) == slot
+    assert slots.get(loop_op.regions[0].block.arguments[0]) == slot
 
 
 def test_the_slots_of_an_op_are_those_of_operands_then_results() -> None:

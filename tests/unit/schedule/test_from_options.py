@@ -178,11 +178,11 @@ def test_an_op_outside_a_list_is_a_level() -> None:
     assert order_ops(["toy.f", ["toy.g", "toy.h"]]) == order_ops([["toy.f"], ["toy.g", "toy.h"]])
 
 
-@pytest.mark.parametrize("given", ["toy.add", 3, [3], [[3]], [None], {"toy.add"}, {"toy.add": 0}])
-def test_anything_else_is_refused(given: object) -> None:
+@pytest.mark.parametrize("priorities", ["toy.add", 3, [3], [[3]], [None], {"toy.add"}, {"toy.add": 0}])
+def test_anything_else_is_refused(priorities: object) -> None:
     """What is no list, or chooses no ops, is an error that shows the form."""
     with pytest.raises(OptionError, match="op_priorities") as caught:
-        order_ops(given)  # type: ignore[arg-type]
+        order_ops(priorities)  # type: ignore[arg-type]
     assert caught.value.diagnostics[0].hint
 
 

@@ -35,8 +35,8 @@ def test_factors_combine_each_in_its_own_way():
     bound = rule("a b c -> ", reduction="a:max, b, c:max").bind([(2, 3, 4)], [()])
     assert str(bound) == "<([i, j, k])->([]) {i=2, j=3, k=4} reduction={j} reduction=max{i, k}>"
     assert dict(bound.reductions) == {0: Combiner.MAX, 1: Combiner.ADD, 2: Combiner.MAX}
-    whole = rule("... k -> k", reduction="...:min").bind([(2, 3, 4)], [(4,)])
-    assert dict(whole.reductions) == {0: Combiner.MIN, 1: Combiner.MIN}
+    expanded = rule("... k -> k", reduction="...:min").bind([(2, 3, 4)], [(4,)])
+    assert dict(expanded.reductions) == {0: Combiner.MIN, 1: Combiner.MIN}
 
 
 @pytest.mark.parametrize(

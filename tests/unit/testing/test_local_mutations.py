@@ -85,11 +85,11 @@ def outcome(program: Program, registry: Any, functions: Any, arrays: Any) -> lis
     return rendezvous.run(lambda device: devices.interpreters[device].run("main", [item[device] for item in shards]))
 
 
-def differs(one: list[Any], other: list[Any]) -> bool:
+def differs(first: list[Any], second: list[Any]) -> bool:
     """Return whether a device has another result."""
     return any(
         not np.allclose(left, right, equal_nan=True)
-        for mine, theirs in zip(one, other, strict=True)
+        for mine, theirs in zip(first, second, strict=True)
         for left, right in zip(mine, theirs, strict=True)
     )
 

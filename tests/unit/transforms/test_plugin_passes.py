@@ -118,22 +118,22 @@ def spy(place, name, seen):
     return SpyPass
 
 
-def run_propagate(given):
+def run_propagate(plugin):
     """Run by the function."""
-    sdy.propagate(TEXT, plugins=[given], explicit_collectives=True)
+    sdy.propagate(TEXT, plugins=[plugin], explicit_collectives=True)
 
 
-def run_session(given):
+def run_session(plugin):
     """Run by a session."""
-    session = Session.open(TEXT, plugins=[given])
+    session = Session.open(TEXT, plugins=[plugin])
     session.finish(session.solve())
 
 
-def run_opt(given):
+def run_opt(plugin):
     """Run by the command."""
     options = "enable-insert-explicit-collectives=true reshard-ops-without-rule=true"
     command = parse_arguments([f"-sdy-propagation-pipeline={options}"])
-    transform(TEXT, "-", command, Registry.from_entry_points(plugins=[given]))
+    transform(TEXT, "-", command, Registry.from_entry_points(plugins=[plugin]))
 
 
 def test_passes_run_in_the_same_places_whoever_runs_the_pipeline() -> None:

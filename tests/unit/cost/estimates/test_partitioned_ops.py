@@ -83,12 +83,12 @@ func.func @main(%a: {MATRIX} {_on(*axes)}) -> {MATRIX} {{
 def test_an_update_that_may_reach_several_shards_is_made_on_gathered_rows(size, start, sent, flops):
     """Columns are divided by 4, each part having 16; what is known to be in one part is chosen there."""
     start_value = "%p" if start is None else "%k"
-    made = "" if start is None else f"%k = stablehlo.constant dense<{start}> : tensor<i32>"
+    start_constant = "" if start is None else f"%k = stablehlo.constant dense<{start}> : tensor<i32>"
     cost = _cost(f"""
 func.func @main(%a: tensor<16x64xf32> {_on("y", "x")}, %u: tensor<16x{size}xf32> {_on("y", "")}, %p: tensor<i32>)
     -> (tensor<16x64xf32> {_on("y", "x")}) {{
   %i = stablehlo.constant dense<0> : tensor<i32>
-  {made}
+  {start_constant}
   %r = stablehlo.dynamic_update_slice %a, %u, %i, {start_value}
       : (tensor<16x64xf32>, tensor<16x{size}xf32>, tensor<i32>, tensor<i32>) -> tensor<16x64xf32>
   return %r : tensor<16x64xf32>
@@ -200,12 +200,12 @@ def test_a_batch_normalization_is_computed_on_whole_tensors(kind, operands, resu
     pairs = zip(names, operands, strict=True)
     arguments = [f"{name}: {type_} {_on('x', '', '') if type_ == BATCH else ''}" for name, type_ in pairs]
     count = f":{len(results)}" if len(results) > 1 else ""
-    made = ", ".join(f"%0#{number}" for number in range(len(results))) if count else "%0"
+    returned = ", ".join(f"%0#{number}" for number in range(len(results))) if count else "%0"
     cost = _cost(f"""
 func.func @main({", ".join(arguments)}) -> ({types}) {{
   %0{count} = "stablehlo.batch_norm_{kind}"({", ".join(names)}) {{epsilon = 0.001 : f32, feature_index = 2 : i64}}
       : ({", ".join(operands)}) -> ({types})
-  return {made} : {types}
+  return {returned} : {types}
 }}""")
     gathered = operands.count(BATCH) * 3 * 2048 // 4
     assert _sent(cost) == (flops, gathered)

@@ -45,8 +45,8 @@ EXTREMES = 64 * 127
 SQUARES = 64 * 128
 
 
-def _cost(order=(EXTREME, PLACE), op="maximum", first="GT", dim=1, type_="f32", low="0xFF800000", given=""):
-    text = TEXT.replace("BODY", "".join(order)).replace("SHARDING", "").replace("GIVEN", given).replace("LOW", low)
+def _cost(order=(EXTREME, PLACE), op="maximum", first="GT", dim=1, type_="f32", low="0xFF800000", insert=""):
+    text = TEXT.replace("BODY", "".join(order)).replace("SHARDING", "").replace("GIVEN", insert).replace("LOW", low)
     names = {"OP": op, "FIRST": first, "DIM": str(dim), "SIZE": str((64, 128)[1 - dim]), "TYPE": type_}
     for name, value in names.items():
         text = text.replace(name, value)
@@ -73,7 +73,7 @@ def test_other_extremes_are_found_alone(other):
 def test_a_maximum_over_devices_is_found_alone():
     """Where rows are divided, parts are reduced before all devices take the largest ones."""
     sharding = ' {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}'
-    cost = _cost(given=sharding)
+    cost = _cost(insert=sharding)
     assert "all_reduce" in [item.kind for item in cost.transfers]
     assert next(item.flops for item in cost.ops if item.name == "stablehlo.reduce") == 64 * 31 + 64 * 32
 

@@ -106,11 +106,11 @@ def test_rotations_are_stored_where_kernels_would_read_them_at_several_places(st
 
 
 def _joined(count, columns, dim):
-    one, rows = f"tensor<8x{columns}xf32>", 8 * count if dim == 0 else 8
+    part_type, rows = f"tensor<8x{columns}xf32>", 8 * count if dim == 0 else 8
     wide_type = f"tensor<{rows}x{columns if dim == 0 else columns * count}xf32>"
-    negated = "\n".join(f"%n{i} = stablehlo.negate %x{i} : {one}" for i in range(count))
-    names, types = ", ".join(f"%n{i}" for i in range(count)), ", ".join([one] * count)
-    arguments = ", ".join(f"%x{i}: {one}" for i in range(count))
+    negated = "\n".join(f"%n{i} = stablehlo.negate %x{i} : {part_type}" for i in range(count))
+    names, types = ", ".join(f"%n{i}" for i in range(count)), ", ".join([part_type] * count)
+    arguments = ", ".join(f"%x{i}: {part_type}" for i in range(count))
     joined = f"%y = stablehlo.concatenate {names}, dim = {dim} : ({types}) -> {wide_type}"
     return _cost(f"func.func @main({arguments}) -> {wide_type} {{\n{negated}\n{joined}\nreturn %y : {wide_type}\n}}")
 

@@ -196,8 +196,8 @@ def _stacking(loops, stacks):
   }}"""
         for loop in range(loops)
     )
-    made = [f"%l{loop}#{number + 1}" for loop in range(loops) for number in range(stacks)]
-    results = ", ".join(["tensor<512x64xf32>"] * len(made))
+    loop_results = [f"%l{loop}#{number + 1}" for loop in range(loops) for number in range(stacks)]
+    results = ", ".join(["tensor<512x64xf32>"] * len(loop_results))
     return f"""
 func.func @main(%v: tensor<1x64xf32>) -> ({results}) {{
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -205,7 +205,7 @@ func.func @main(%v: tensor<1x64xf32>) -> ({results}) {{
   %f = stablehlo.constant dense<0.0> : tensor<f32>
   %z = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<512x64xf32>
 {body}
-  return {", ".join(made)} : {results}
+  return {", ".join(loop_results)} : {results}
 }}"""
 
 

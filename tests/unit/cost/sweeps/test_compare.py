@@ -293,10 +293,10 @@ def test_programs_that_were_built_travel_too() -> None:
     with builder.function("main", [sdy.tensor(8)]) as (x,):
         builder.shard(x, '[{"a"}]')
         builder.return_(builder.op("stablehlo.negate", [x], [sdy.tensor(8)]))
-    given = dict(builder.program.shardings)
+    built_shardings = dict(builder.program.shardings)
     program = ProgramSource.of(ProgramInput(builder.build())).open().program
     assert [str(sharding) for sharding in program.shardings.values()] == ['<@mesh, [{"a"}]>']
-    assert builder.program.shardings == given
+    assert builder.program.shardings == built_shardings
     result = sdy.propagate(builder.build())
     again = ProgramSource.of(ProgramInput(result.program, in_shardings={0: ("a",)})).open().program
     assert len(again.shardings) == 3

@@ -62,15 +62,15 @@ def test_an_outcome_is_on_disk_when_add_returns(tmp_path: Path) -> None:
 def test_a_store_that_was_cut_anywhere_goes_on(tmp_path: Path) -> None:
     """Whatever byte a write stopped at, whole lines are kept, the rest is dropped, and the file is as if never cut."""
     path = tmp_path / "s.jsonl"
-    whole = filled(path)
-    for size in range(len(whole)):
-        path.write_bytes(whole[:size])
+    complete = filled(path)
+    for size in range(len(complete)):
+        path.write_bytes(complete[:size])
         with SweepStore(path, HEADER) as store:
-            assert len(store) == max(0, whole[:size].count(b"\n") - 1)
+            assert len(store) == max(0, complete[:size].count(b"\n") - 1)
             for outcome in (ROW, REFUSAL):
                 if store.find(outcome.name, outcome.schedule) is None:
                     store.add(outcome)
-        assert path.read_bytes() == whole
+        assert path.read_bytes() == complete
 
 
 @pytest.mark.parametrize(

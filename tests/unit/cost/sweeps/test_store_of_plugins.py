@@ -75,8 +75,8 @@ def _write(folder: Path, helper: str, text: str) -> None:
 
 
 def _compare(plugin: Path, **options: Any) -> Comparison:
-    given = SessionOptions(plugin_files=(PluginFile.read(plugin),))
-    return compare_schedules(PROGRAM, ["flat"], options=given, **options)
+    session_options = SessionOptions(plugin_files=(PluginFile.read(plugin),))
+    return compare_schedules(PROGRAM, ["flat"], options=session_options, **options)
 
 
 @pytest.mark.parametrize("is_new_process", [True, False])

@@ -178,13 +178,13 @@ def reshards(text, **given):
 
 def test_sums_of_linalg_start_once():
     """A sum into an output with values gathers what it sums; a sum into zeros is reduced across devices."""
-    given = {"arg0": (None, "a")}
-    assert "all_gather" in reshards(program(body("arith.addf")), **given)
-    zeros = reshards(program(body("arith.addf"), init="%zeros"), **given)
+    in_shardings = {"arg0": (None, "a")}
+    assert "all_gather" in reshards(program(body("arith.addf")), **in_shardings)
+    zeros = reshards(program(body("arith.addf"), init="%zeros"), **in_shardings)
     assert "all_gather" not in zeros
     assert "all_reduce" in zeros
     assert "reduction_op" not in zeros
-    assert "reduction_op = 1 : i32" in reshards(program(body("arith.maximumf")), **given)
+    assert "reduction_op = 1 : i32" in reshards(program(body("arith.maximumf")), **in_shardings)
 
 
 def test_captured_tensors_are_gathered():

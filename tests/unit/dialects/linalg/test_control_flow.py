@@ -103,8 +103,8 @@ def test_explicit_collectives() -> None:
     from shardy_py.frontends.xdsl import parse_module
 
     text = FOR.replace("%sum = arith.addf %a, %a", "%sum = arith.addf %a, %b")
-    given = {0: ("a", None), 1: (None, "a")}
-    options = {"in_shardings": given, "registry": REGISTRY, "explicit_collectives": True}
+    in_shardings = {0: ("a", None), 1: (None, "a")}
+    options = {"in_shardings": in_shardings, "registry": REGISTRY, "explicit_collectives": True}
     result = sdy.propagate(parse_module(text), {"a": 2}, **options)
     inside = [op.name for op in result.program.walk() if op.parent_op is not None and op.parent_op.name == "scf.for"]
     assert "sdy.all_to_all" in inside

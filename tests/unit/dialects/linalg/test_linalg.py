@@ -65,8 +65,8 @@ def test_a_program_without_stablehlo_propagates() -> None:
     pytest.importorskip("xdsl")
     from shardy_py.frontends.xdsl import parse_module
 
-    given = {0: ("x", None), 1: (None, "y")}
-    result = sdy.propagate(parse_module(TEXT), {"x": 2, "y": 4}, in_shardings=given, registry=REGISTRY)
+    in_shardings = {0: ("x", None), 1: (None, "y")}
+    result = sdy.propagate(parse_module(TEXT), {"x": 2, "y": 4}, in_shardings=in_shardings, registry=REGISTRY)
     actual = {name: str(result.sharding(name)) for name in ("b", "d", "t", "tr", "red", "g")}
     assert actual == {
         "b": '<@mesh, [{"y"}]>',

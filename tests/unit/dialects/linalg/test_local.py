@@ -51,11 +51,11 @@ LAYER = """builtin.module {
 }"""
 
 
-def sharded(text: str, given: Any, mesh: Any = None, **settings: Any) -> Any:
+def sharded(text: str, in_shardings: Any, mesh: Any = None, **settings: Any) -> Any:
     """Run a program on virtual devices, and assert that nothing differs."""
     module = parse_module(text)
     return assert_runs_sharded(
-        module, FUNCTIONS, mesh or MESH, in_shardings=given, registry=REGISTRY, rtol=1e-4, **settings
+        module, FUNCTIONS, mesh or MESH, in_shardings=in_shardings, registry=REGISTRY, rtol=1e-4, **settings
     )
 
 

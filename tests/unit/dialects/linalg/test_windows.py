@@ -117,12 +117,14 @@ def test_every_convolution_has_a_rule(name) -> None:
     factors = {letter: rule.operand_mappings[0][dim][0] for dim, letter in enumerate(source)}
     space = [letter for letter in source if letter in "dhw"]
     assert set(rule.permutation_factors) == {factors[letter] for letter in space}
-    own = {letter: rule.operand_mappings[1][dim][0] for dim, letter in enumerate(kernel)}
-    assert set(rule.need_replication_factors) == {own[letter] for letter in space}
+    in_kernel = {letter: rule.operand_mappings[1][dim][0] for dim, letter in enumerate(kernel)}
+    assert set(rule.need_replication_factors) == {in_kernel[letter] for letter in space}
     is_summed = "c" in source and "f" in kernel
     assert set(rule.reduction_factors) == ({factors["c"]} if is_summed else set())
     for letter in "cg":
-        assert (letter in source) * (letter in kernel) == (letter in factors and factors[letter] == own.get(letter))
+        assert (letter in source) * (letter in kernel) == (
+            letter in factors and factors[letter] == in_kernel.get(letter)
+        )
 
 
 @pytest.mark.parametrize("layout", POOLING_LAYOUTS)

@@ -49,11 +49,11 @@ def reduce_window(random):
     """Of one or several tensors."""
     sizes = shape(random, 0, 4, POSITIVE)
     windows = [window(random, dilated=True) for _ in sizes]
-    windows = [GeneratedWindows() if own.is_only_dilated else own for own in windows]
-    out = [own.count(size) for own, size in zip(windows, sizes, strict=True)]
+    windows = [GeneratedWindows() if item.is_only_dilated else item for item in windows]
+    out = [item.count(size) for item, size in zip(windows, sizes, strict=True)]
     dtypes = [random.choice(["f32", "i32"]) for _ in range(random.randint(1, 3))]
     rest = attributes_of(random, windows, "base_dilations", "window_dilations")
-    attributes = f"window_dimensions = {array([own.size for own in windows])}{', ' if rest else ''}{rest}"
+    attributes = f"window_dimensions = {array([item.size for item in windows])}{', ' if rest else ''}{rest}"
     operands = [tensor(sizes, dtype) for dtype in dtypes] + [tensor([], dtype) for dtype in dtypes]
     region = computation(random, dtypes, ["maximum", "add"])
     return function_of("reduce_window", operands, [tensor(out, dtype) for dtype in dtypes], attributes, region)
@@ -63,9 +63,9 @@ def select_and_scatter(random):
     """With windows that overlap, or leave elements out."""
     sizes = shape(random, 1, 4, POSITIVE)
     windows = [window(random, dilated=False) for _ in sizes]
-    source = [own.count(size) for own, size in zip(windows, sizes, strict=True)]
+    source = [item.count(size) for item, size in zip(windows, sizes, strict=True)]
     rest = attributes_of(random, windows, "", "")
-    attributes = f"window_dimensions = {array([own.size for own in windows])}{', ' if rest else ''}{rest}"
+    attributes = f"window_dimensions = {array([item.size for item in windows])}{', ' if rest else ''}{rest}"
     region = f"{GREATER}, {computation(random, ['f32'], ['add'])[1:]}"
     operands = [tensor(sizes), tensor(source), tensor([])]
     return function_of("select_and_scatter", operands, [tensor(sizes)], attributes, region)
@@ -78,11 +78,11 @@ def convolution(random):
     batch_groups, feature_groups = random.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2), (1, 4)])
     batch, features = batch_groups * random.choice([1, 2, 3]), random.choice([1, 2, 8])
     out_features = batch_groups * feature_groups * random.choice([1, 1, 2, 5])
-    out = [own.count(size) for own, size in zip(windows, image, strict=True)]
+    out = [item.count(size) for item, size in zip(windows, image, strict=True)]
     layouts, types = [], []
     for named, space in (
         ({"b": batch, "f": features * feature_groups}, image),
-        ({"i": features, "o": out_features}, [own.size for own in windows]),
+        ({"i": features, "o": out_features}, [item.size for item in windows]),
         ({"b": batch // batch_groups, "f": out_features}, out),
     ):
         sizes = named | {str(number): size for number, size in enumerate(space)}

@@ -59,12 +59,12 @@ def lazy_facets() -> Iterator[tuple[str, Lazy[..., object]]]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_an_op_is_named_in_its_family_only(path: Path) -> None:
     """Other families import the constant that a family has for the name of an op; custom calls have targets."""
-    own = family_of(path)
-    if own in SHARED_ROOMS:
+    file_family = family_of(path)
+    if file_family in SHARED_ROOMS:
         return
     owners = {item.name: family for family, items in definitions_by_family().items() for item in items}
-    targets = set(custom_call.RULES) if own == "custom_call" else set()
-    assert [text for text in texts(path) if owners.get(text, own) != own and text not in targets] == []
+    targets = set(custom_call.RULES) if file_family == "custom_call" else set()
+    assert [text for text in texts(path) if owners.get(text, file_family) != file_family and text not in targets] == []
 
 
 def test_two_families_have_no_op_in_common() -> None:

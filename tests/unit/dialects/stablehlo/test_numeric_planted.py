@@ -15,8 +15,8 @@ from tests.unit.dialects.stablehlo.test_numeric import CASES, check, ids
 def with_kind(rule, factor, kind):
     """The rule with another kind of a factor."""
 
-    def factors(own, others):
-        return tuple(sorted({*others} - {factor} | ({factor} if own is kind else set())))
+    def factors(kind_of_list, others):
+        return tuple(sorted({*others} - {factor} | ({factor} if kind_of_list is kind else set())))
 
     return evolve(
         rule,

@@ -165,8 +165,8 @@ def test_types_and_attributes_are_checked(open_function):
         b.op("toy.neg", [x], [T], axis=None)
     with pytest.raises(VerificationError, match="the attribute 'axis' holds an int: 1"):
         b.op("toy.neg", [x], [T], axis={1: 2})
-    given = {"a": True, "b": 1, "c": 0.5, "d": "x", "e": (1, 2), "f": {"g": RawAttribute("#toy.x")}, "h": T}
-    assert b.emit("toy.neg", [x], [T], given).attributes == given
+    python_value = {"a": True, "b": 1, "c": 0.5, "d": "x", "e": (1, 2), "f": {"g": RawAttribute("#toy.x")}, "h": T}
+    assert b.emit("toy.neg", [x], [T], python_value).attributes == python_value
 
 
 def test_arguments_of_wrong_types_are_named(open_function):
@@ -279,12 +279,12 @@ def test_regions_below_too_many_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "hint"), [("float32", "f32"), ("bfloat16", "bf16"), ("bool", "i1"), (None, "f32"), (float, "f32")]
+    ("python_value", "hint"), [("float32", "f32"), ("bfloat16", "bf16"), ("bool", "i1"), (None, "f32"), (float, "f32")]
 )
-def test_element_types_of_arrays(given: Any, hint: str) -> None:
+def test_element_types_of_arrays(python_value: Any, hint: str) -> None:
     """The name of a dtype is no element type; the error says how MLIR writes it."""
     with pytest.raises(VerificationError, match="is not an element type") as caught:
-        tensor(8, dtype=given)
+        tensor(8, dtype=python_value)
     assert f'dtype="{hint}"' in caught.value.diagnostics[0].hint
 
 

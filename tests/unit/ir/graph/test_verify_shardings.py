@@ -17,12 +17,12 @@ def sharding(*dims, mesh="mesh", **others):
     return TensorSharding(mesh, tuple(DimensionSharding(tuple(map(AxisRef, dim))) for dim in dims), **others)
 
 
-def program(given):
+def program(result_sharding):
     """Return a program of one op whose result has the given sharding."""
     b = Builder(mesh=Mesh.of(x=2, y=2))
     with b.function("main", [T]) as (value,):
         result = b.op("toy.neg", [value], [T])
-        b.program.shardings[result.id] = given
+        b.program.shardings[result.id] = result_sharding
         b.return_(result)
     return b.program
 
@@ -33,7 +33,7 @@ def test_a_right_sharding_is_right():
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("result_sharding", "code"),
     [
         (sharding(("x",), ("x",)), "duplicate-axis"),
         (sharding(("z",), ()), "unknown-axis"),
@@ -42,10 +42,10 @@ def test_a_right_sharding_is_right():
         (sharding(("x",), (), unreduced_axes=(AxisRef("x"),)), "duplicate-axis"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_op(given, code):
+def test_what_is_wrong_is_said_with_the_op(result_sharding, code):
     """A sharding that its mesh or its value does not allow is named with the op and the result."""
     with pytest.raises(VerificationError) as caught:
-        verify_shardings(program(given))
+        verify_shardings(program(result_sharding))
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.op) == (code, "toy.neg")
     assert diagnostic.message.startswith("result 0: ")

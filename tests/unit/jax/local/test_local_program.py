@@ -124,6 +124,7 @@ def test_arguments_are_checked() -> None:
         local.run()
 
 
+@pytest.mark.usefixtures("one_process")
 def test_side_effects_happen_once() -> None:
     """A call with a side effect runs on the first device, on the whole operand; the others get its results."""
     call = "stablehlo.custom_call @print(%a) {has_side_effect = true} : (tensor<4x6xf32>) -> tensor<4x6xf32>"
@@ -177,6 +178,7 @@ def test_too_many_devices_are_refused() -> None:
         sdy.propagate(text, local=True).local()
 
 
+@pytest.mark.usefixtures("one_process")
 def test_the_number_of_the_only_replica_is_zero() -> None:
     """A program over partitions has one replica, although each device runs as a replica here."""
     text = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32>, tensor<ui32>) {", 1)
@@ -186,6 +188,7 @@ def test_the_number_of_the_only_replica_is_zero() -> None:
     assert local.run(np.zeros((4, 6), np.float32))[1] == 0
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_barrier_hands_on_what_it_gets() -> None:
     """A propagation barrier between two shardings is resharded, with a warning."""
     text = TEXT.replace(
@@ -208,6 +211,7 @@ func.func @main(%a: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 """
 
 
+@pytest.mark.usefixtures("one_process")
 def test_the_program_of_a_device_runs_alone() -> None:
     """With its number folded in, and nothing to communicate, a device's module gives its part of the results."""
     from shardy_py.jax.local.child import run_whole
@@ -255,6 +259,7 @@ def test_costs_of_local_programs_count_their_collectives() -> None:
     assert cost.argument_bytes.value == 24
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_program_runs_as_one_device_does() -> None:
     """Outside of manual computations the number of the device is that of one device, and sizes are those of wholes."""
     text = TEXT.replace("-> tensor<6x4xf32> {", "-> (tensor<6x4xf32>, tensor<ui32>, tensor<i32>) {", 1)
@@ -266,6 +271,7 @@ def test_a_program_runs_as_one_device_does() -> None:
     assert [int(value) for value in local.run(np.zeros((4, 6), np.float32))[1:]] == [0, 6]
 
 
+@pytest.mark.usefixtures("one_process")
 def test_groups_along_axes_run() -> None:
     """A collective whose groups are axes of a mesh runs, with the groups in the order of the mesh's devices."""
     text = """
@@ -292,6 +298,7 @@ def test_groups_along_axes_run() -> None:
     assert "replica_group_mesh_axes" in local.text
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_fourier_transform_stays_row_major_before_a_gather() -> None:
     """XLA:CPU gathers along the first dimension of a layout, and transforms row-major tensors only: both run."""
     text = """
@@ -346,6 +353,7 @@ def test_warnings_and_costs_name_the_places_of_the_program_that_was_given(tmp_pa
     assert places["rows.sort"] == f"{file}:4:12"
 
 
+@pytest.mark.usefixtures("one_process")
 def test_what_is_summed_already_is_not_summed_again() -> None:
     """A module whose collectives are explicit gets others beside them when it is propagated again."""
     text = """

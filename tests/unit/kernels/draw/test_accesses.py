@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 
 import pytest
 
@@ -44,12 +45,18 @@ def shown(text: str) -> dict[int, str]:
     return {byte: cell for byte, cell in cells if cell != "."}
 
 
+@cache
+def accesses(dims: str) -> list[WarpAccess]:
+    """Return what a warp of the kernel of a transpose accesses."""
+    kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims=dims, dtype="f32")))
+    return warp_accesses(kernel, block=1, warp=1)
+
+
 @pytest.mark.parametrize(("width", "words"), [(None, 32), (109, 32), (108, 16), (80, 16), (61, 16), (60, 8), (20, 8)])
 @pytest.mark.parametrize("dims", ["1, 0", "0, 1"])
 def test_a_line_of_memory_is_as_many_rows_as_it_needs(width: int | None, words: int, dims: str) -> None:
     """Rows are no wider than asked for, whole sectors are in one, and they show what rows of whole lines show."""
-    kernel = emit(fusion_of(TRANSPOSE.format(shape="64x64", result="64x64", dims=dims, dtype="f32")))
-    actual = warp_accesses(kernel, block=1, warp=1)
+    actual = accesses(dims)
     text, full_text = draw_text(actual, width=width), draw_text(actual)
     rows = [line for line in text.splitlines() if line.endswith("|")]
     assert {len(line.split("|")[1].split()) for line in rows} == {words}

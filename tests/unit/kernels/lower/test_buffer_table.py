@@ -8,16 +8,28 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from shardy_py.kernels import Kernel, emit
-from shardy_py.kernels.entry.arguments import MOST_PARAMETERS
 from shardy_py.kernels.lower.machine import device_machine, has_many_branches, optimize, parse
 from shardy_py.kernels.run.device import DeviceKernel
 from tests.unit.kernels.fusions import fusion_of
 from tests.unit.kernels.gpu_driver import Driver
+
+MOST = 20
+"""The most parameters of a device in these tests; with the real number, kernels take seconds."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def most_parameters() -> Iterator[None]:
+    """Devices take few parameters."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("lower.buffer_table", "passes.inline"):
+            patch.setattr(f"shardy_py.kernels.{module}.MOST_PARAMETERS", MOST)
+        yield
 
 
 def concatenate(count: int, size: int = 2) -> Kernel:
@@ -35,7 +47,7 @@ def concatenate(count: int, size: int = 2) -> Kernel:
 @pytest.fixture(scope="module")
 def many() -> Kernel:
     """A kernel with one buffer more than a device takes parameters."""
-    return concatenate(MOST_PARAMETERS)
+    return concatenate(MOST)
 
 
 def parameters(ptx: str) -> int:
@@ -48,7 +60,7 @@ def parameters(ptx: str) -> int:
 
 def test_the_most_parameters_are_passed_one_by_one() -> None:
     """As many buffers as a device takes parameters are one parameter each."""
-    assert parameters(concatenate(MOST_PARAMETERS - 1).ptx) == MOST_PARAMETERS
+    assert parameters(concatenate(MOST - 1).ptx) == MOST
 
 
 def test_more_buffers_are_passed_as_a_table(many: Kernel) -> None:
@@ -58,14 +70,14 @@ def test_more_buffers_are_passed_as_a_table(many: Kernel) -> None:
 
 def test_the_host_reads_the_table(many: Kernel) -> None:
     """Machine code of the host takes every buffer from the table."""
-    arrays = [np.array([number, -number], np.float32) for number in range(MOST_PARAMETERS)]
+    arrays = [np.array([number, -number], np.float32) for number in range(MOST)]
     (joined,) = many.run(*arrays, on="host")
     np.testing.assert_array_equal(joined, np.concatenate(arrays))
 
 
 def test_a_device_is_passed_the_table(many: Kernel) -> None:
     """The driver is given the memory that holds the pointers to all buffers, in their order, and takes it back."""
-    arrays = [np.full(2, number, np.float32) for number in range(MOST_PARAMETERS)]
+    arrays = [np.full(2, number, np.float32) for number in range(MOST)]
     driver: Any = None
 
     def join(passed: list[Any]) -> None:
@@ -75,8 +87,8 @@ def test_a_device_is_passed_the_table(many: Kernel) -> None:
         np.frombuffer(output, np.float32)[:] = joined
 
     driver = Driver(join)
-    on_device = DeviceKernel(many.ptx, many.name, many.launch, range(MOST_PARAMETERS + 1), driver)
-    (joined,) = on_device.run(arrays, [((2 * MOST_PARAMETERS,), np.float32)])
+    on_device = DeviceKernel(many.ptx, many.name, many.launch, range(MOST + 1), driver)
+    (joined,) = on_device.run(arrays, [((2 * MOST,), np.float32)])
     np.testing.assert_array_equal(joined, np.concatenate(arrays))
     assert driver.is_clean
 
@@ -85,7 +97,7 @@ def test_pointers_that_blocks_pass_on_are_loaded_before(many: Kernel) -> None:
     """Every pointer is loaded from the table by a block that uses it, none at the begin of the kernel."""
     first, *others = many.llvm.split("\n  br ")
     assert "load ptr" not in first
-    assert sum(text.count("load ptr") for text in others) == MOST_PARAMETERS + 1
+    assert sum(text.count("load ptr") for text in others) == MOST + 1
 
 
 def branches(count: int) -> str:

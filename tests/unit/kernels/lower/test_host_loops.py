@@ -190,6 +190,6 @@ def test_short_rows_that_are_repeated(shape: tuple[int, ...], dtype: str) -> Non
           return %1 : {rows}
         }}""")
     )
-    given = np.arange(1, shape[-1] + 1).astype(numpy_dtype(dtype))
-    (actual,) = kernel.run(given, on="host")
-    np.testing.assert_array_equal(actual, np.broadcast_to(given + given, shape))
+    row_numbers = np.arange(1, shape[-1] + 1).astype(numpy_dtype(dtype))
+    (actual,) = kernel.run(row_numbers, on="host")
+    np.testing.assert_array_equal(actual, np.broadcast_to(row_numbers + row_numbers, shape))

@@ -29,8 +29,8 @@ def test_the_cut_is_the_cheapest_of_all() -> None:
         nodes = [network.add_node(*costs) for costs in zip(at_source, at_sink, strict=True)]
         for first, second, cost in edges:
             network.add_edge(nodes[first], nodes[second], cost)
-        whole = network.sink_side()
-        actual = cost_of(tuple(node in whole for node in nodes), at_source, at_sink, edges)
+        smallest_side = network.sink_side()
+        actual = cost_of(tuple(node in smallest_side for node in nodes), at_source, at_sink, edges)
         cuts = product((False, True), repeat=count)
         assert actual == min(cost_of(cut, at_source, at_sink, edges) for cut in cuts)
 

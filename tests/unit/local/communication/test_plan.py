@@ -196,7 +196,9 @@ def test_the_plan_is_the_best_of_all() -> None:
         best = float("inf")
         for modes in product((0, 1), repeat=len(flexible)):
             chosen = dict(zip(flexible, modes, strict=True))
-            sent = sum(item.cost(lambda choice, own=chosen: own.get(choice.number, choice.current)) for item in actual)
+            sent = sum(
+                item.cost(lambda choice, modes=chosen: modes.get(choice.number, choice.current)) for item in actual
+            )
             sent += sum(choice.sent[chosen[number]] for number, choice in flexible.items())
             best = min(best, sent)
         now = sum(item.sent for item in actual) + sum(choice.sent[choice.current] for choice in flexible.values())

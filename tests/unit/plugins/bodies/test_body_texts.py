@@ -185,16 +185,16 @@ def test_quotients_of_floats(dtype) -> None:
     """Quotient and remainder are rounded down from the exact remainder, as numpy has them, zeros with their signs."""
     left = [1, 6, 49, 5.5, -7, 7, 3, -3, 0, -0.0, 1, np.inf, -1, np.nan, 5, -5, -1e-4, 20]
     right = [0.1, 3, 49, -2, 3, -3, np.inf, np.inf, 3, 3, 0, 2, np.inf, 1, 0, 0, 1, -0.3]
-    given = [np.array(item, numpy_dtype(dtype)) for item in (left, right)]
-    wide = [item.astype(np.float64 if dtype == "f64" else np.float32) for item in given]
+    arrays = [np.array(item, numpy_dtype(dtype)) for item in (left, right)]
+    wide = [item.astype(np.float64 if dtype == "f64" else np.float32) for item in arrays]
     with np.errstate(all="ignore"):
-        expected = [item.astype(given[0].dtype) for item in (wide[0] // wide[1], wide[0] % wide[1])]
+        expected = [item.astype(arrays[0].dtype) for item in (wide[0] // wide[1], wide[0] % wide[1])]
     type_ = sdy.tensor(len(left), dtype=dtype)
     kernel = kernel_of(
         "x, y -> x // y, x % y", operands=(type_, type_), results=(type_, type_), traits=[sdy.Elementwise]
     )
     for on in ("interpreter", "host"):
-        for actual, other in zip(kernel.run(*given, on=on), expected, strict=True):
+        for actual, other in zip(kernel.run(*arrays, on=on), expected, strict=True):
             np.testing.assert_array_equal(actual.astype(np.float64), other.astype(np.float64))
             signs = (np.signbit(item.astype(np.float64))[actual == 0] for item in (actual, other))
             np.testing.assert_array_equal(*signs)

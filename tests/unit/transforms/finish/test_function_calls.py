@@ -175,13 +175,13 @@ def test_results_that_differ_are_resharded(context, function, call, expected):
     """A call returns what its function does; what was wanted instead comes out of a reshard that all users use."""
     b = copies('[{"a"}, {}]')
     main, callee = b.program.functions.values()
-    (made,) = (op for op in b.program.walk() if op.name == "func.call")
+    (call_op,) = (op for op in b.program.walk() if op.name == "func.call")
     if function is not None:
         b.shard(callee.function_results[0], function)
     if call is not None:
-        b.shard(made.result, call)
+        b.shard(call_op.result, call)
     InsertFuncCallReshardsPass().run(b.program, context)
     reshards = [op for op in main.walk() if op.name == "sdy.reshard"]
     assert [str(b.program.sharding(op.result)) for op in reshards] == ([] if expected is None else [expected])
-    assert made.result.users[0].name == ("func.return" if expected is None else "sdy.reshard")
+    assert call_op.result.users[0].name == ("func.return" if expected is None else "sdy.reshard")
     verify(b.program)

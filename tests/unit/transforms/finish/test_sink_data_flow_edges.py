@@ -22,15 +22,15 @@ def context():
 def example(*, edges, types=(T, T)):
     """Return a builder, a named computation, and the edges on its results (by number, with attributes)."""
     b = Builder(mesh=Mesh.of(a=2))
-    made = {}
+    edge_ops = {}
     with b.function("main", types) as arguments:
         with b.region_op("sdy.named_computation", arguments, types) as op, b.region(op, types) as inner:
             b.op("sdy.return", inner)
         results = list(op.results)
         for number, attributes in edges.items():
-            made[number] = results[number] = b.op("sdy.data_flow_edge", [op.results[number]], [T], attributes)
+            edge_ops[number] = results[number] = b.op("sdy.data_flow_edge", [op.results[number]], [T], attributes)
         b.return_(*results)
-    return b, op, made
+    return b, op, edge_ops
 
 
 def table(b, op):

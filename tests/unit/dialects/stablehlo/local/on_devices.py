@@ -93,7 +93,9 @@ def program_of(
     shapes = [tuple(shape), *(other for case in cases for other in case.others)]
     names = ["%a", *(f"%b{number}" for number in range(len(shapes) - 1))]
     marks = [_mark(sharding), *[_mark(others)] * (len(shapes) - 1)]
-    arguments = ", ".join(f"{name}: {type_of(own)}{mark}" for name, own, mark in zip(names, shapes, marks, strict=True))
+    arguments = ", ".join(
+        f"{name}: {type_of(sizes)}{mark}" for name, sizes, mark in zip(names, shapes, marks, strict=True)
+    )
     rest = iter(names[1:])
     lines = [
         f"  %r{number} = {case.text.format(*(next(rest) for _ in case.others))}" for number, case in enumerate(cases)
@@ -103,7 +105,7 @@ def program_of(
     head = f"{mesh}\nfunc.func @main({arguments}) -> ({types}) {{{CONSTANTS}"
     text = "\n".join([head, prelude, *lines, f"  return {results} : {types}", "}"])
     rng = np.random.default_rng(0)
-    return text, [rng.normal(size=own).astype(np.float32) for own in shapes]
+    return text, [rng.normal(size=item).astype(np.float32) for item in shapes]
 
 
 def _mark(sharding: str) -> str:

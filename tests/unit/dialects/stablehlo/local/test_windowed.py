@@ -74,8 +74,8 @@ def convolved(
 ) -> Case:
     """Return a convolution over eight by sixteen places."""
     places = [
-        ((size - 1) * gap + 1 + sum(pad) - (own - 1) * step - 1) // stride + 1
-        for size, gap, pad, own, step, stride in zip((8, 16), base, pads, kernel, steps, strides, strict=True)
+        ((size - 1) * gap + 1 + sum(pad) - (extent - 1) * step - 1) // stride + 1
+        for size, gap, pad, extent, step, stride in zip((8, 16), base, pads, kernel, steps, strides, strict=True)
     ]
     flip = ", reverse = [true, true]" if reverse else ""
     window = (

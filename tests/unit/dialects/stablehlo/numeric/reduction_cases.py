@@ -21,9 +21,9 @@ def best(x: Any, index: Any, *inits: Any) -> Any:
     return np.take_along_axis(x, where, 1)[:, 0], np.take_along_axis(index, where, 1)[:, 0]
 
 
-def better(one: Any, other: Any) -> Any:
+def better(first: Any, other: Any) -> Any:
     """The larger of two, each with where it is."""
-    return tuple(np.where(one[0] >= other[0], left, right) for left, right in zip(one, other, strict=True))
+    return tuple(np.where(first[0] >= other[0], left, right) for left, right in zip(first, other, strict=True))
 
 
 def windows_along_rows(size: int, stride: int = 1, low: int = 0, high: int = 0) -> Any:

@@ -81,13 +81,13 @@ def test_distributed_axes_divide_their_factors(sizes, names):
     axes = [AxisRef(name) for name in names]
     taken, rest = distribute_axes(axes, sizes, MESH)
     total = 1
-    for size, own in zip(sizes, taken, strict=True):
+    for size, factor_axes in zip(sizes, taken, strict=True):
         parts = 1
-        for axis in own:
+        for axis in factor_axes:
             parts *= axis.size(MESH)
         assert parts == 1 or size % parts == 0
         total *= parts
     for axis in rest:
         total *= axis.size(MESH)
     assert total == MESH.total_size
-    assert not any_overlap(rest, [axis for own in taken for axis in own])
+    assert not any_overlap(rest, [axis for factor_axes in taken for axis in factor_axes])
