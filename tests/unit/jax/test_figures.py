@@ -35,6 +35,12 @@ def test_a_body_runs_as_often_as_its_loop_and_the_condition_once_more() -> None:
     assert runs_of(COMPUTATIONS) == {"main": 1.0, "body": 5.0, "condition": 6.0}
 
 
+def test_a_loop_of_unknown_length_counts_once() -> None:
+    """Body and condition alike, as in an estimate."""
+    text = MODULE.replace(', config={"known_trip_count":{"n":"5"}}', "")
+    assert runs_of(parse_computations(text)) == {"main": 1.0, "body": 1.0, "condition": 1.0}
+
+
 def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
     """An all-reduce of 32 bytes over two devices sends 2 (2 - 1) / 2 of them."""
     (actual,) = list_collectives(COMPUTATIONS, 4)
