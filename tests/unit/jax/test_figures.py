@@ -47,6 +47,16 @@ def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
     assert (actual.kind, actual.group, actual.bytes, actual.runs) == ("all_reduce", 2, 32.0, 5.0)
 
 
+def test_bytes_of_combined_reductions_are_rounded_up_each() -> None:
+    """Two reductions of 4 bytes over eight devices, which XLA made one of, send 7 bytes each."""
+    both = "all-reduce(%x, %x), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add"
+    text = MODULE.replace("all-reduce(%x), replica_groups={{0,1},{2,3}}, to_apply=%add", both).replace("f32[8]", "f32[1]")
+    (reduction,) = list_collectives(parse_computations(text), 8)
+    assert (reduction.operands, reduction.bytes) == (2, 14)
+    tenth = text.replace("{{0,1,2,3,4,5,6,7}}", "[1,10]<=[10]")
+    assert [item.bytes for item in list_collectives(parse_computations(tenth), 10)] == [16]
+
+
 def test_a_permutation_counts_the_devices_that_send_to_others() -> None:
     """Two of four devices send their 32 bytes, one keeps them, and one is idle."""
     pairs = "collective-permute(%x), source_target_pairs={{0,1},{1,2},{2,2}}"
