@@ -83,9 +83,7 @@ class Delivery:
     _sources: tuple[TensorSharding, TensorSharding] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._legs = [
-            Leg.of(route, user, self._closed) for route, user in zip(self.routes, self.users, strict=True)
-        ]
+        self._legs = [Leg.of(route, user, self._closed) for route, user in zip(self.routes, self.users, strict=True)]
         first, second = self.producer.value_modes[self.value.id]
         self._sources = self._closed(first), self._closed(second)
 

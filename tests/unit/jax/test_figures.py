@@ -50,7 +50,9 @@ def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
 def test_bytes_of_combined_reductions_are_rounded_up_each() -> None:
     """Two reductions of 4 bytes over eight devices, which XLA made one of, send 7 bytes each."""
     both = "all-reduce(%x, %x), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add"
-    text = MODULE.replace("all-reduce(%x), replica_groups={{0,1},{2,3}}, to_apply=%add", both).replace("f32[8]", "f32[1]")
+    text = MODULE.replace("all-reduce(%x), replica_groups={{0,1},{2,3}}, to_apply=%add", both).replace(
+        "f32[8]", "f32[1]"
+    )
     (reduction,) = list_collectives(parse_computations(text), 8)
     assert (reduction.operands, reduction.bytes) == (2, 14)
     tenth = text.replace("{{0,1,2,3,4,5,6,7}}", "[1,10]<=[10]")
