@@ -332,7 +332,7 @@ class TransferPricer:
 
 
 def _is_widened(values: Iterable[Value]) -> bool:
-    """Return whether values are sent in a type of twice their size: ``bf16`` in ``f32``, ``f8`` in ``f16``, and so on."""
+    """Return whether values are sent in a type of twice their size: ``bf16`` in ``f32``, ``f8`` in ``f16``, ..."""
     types = (value.type.element_type for value in values if isinstance(value.type, TensorType))
     return any(name in _WIDENED or name.startswith("f8") for name in types)
 
