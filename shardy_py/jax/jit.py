@@ -155,12 +155,16 @@ class LoweredCall:
 
         Args:
             machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
-            options: More options of `Result.cost`; the partitioner is that of the function.
+            options: More options of `Result.cost`; the partitioner is that of the function, and the profile without a
+                machine that of XLA for its devices.
 
         Raises:
             ShardyError: an option is not valid.
         """
-        return self.result.cost(machine, **{"partitioner": self.settings.partitioner, **options})
+        defaults: dict[str, Any] = {"partitioner": self.settings.partitioner}
+        if machine is None:
+            defaults["profile"] = _profile_of(self.devices)
+        return self.result.cost(machine, **{**defaults, **options})
 
     def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
         """Return why a value is sharded as it is; see `Result.explain`.
@@ -343,3 +347,11 @@ class JitFunction:
             message = "the function was not called yet, and has no program"
             raise OptionError(Diagnostic("not-called", message, hint="call it, or lower(*arguments) first"))
         return self._latest
+
+
+def _profile_of(devices: Sequence[Any] | None) -> str | None:
+    """Return the name of the profile of XLA for devices, those of JAX by default; None where there is none."""
+    import jax
+
+    (first, *_) = jax.devices() if devices is None else devices
+    return {"cpu": "xla-cpu", "gpu": "xla-gpu"}.get(first.platform)

@@ -31,7 +31,6 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.costs import OwnCollective
 from shardy_py.ir.interfaces.local import LocalOps
-from shardy_py.ir.interfaces.ops import Contraction
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -71,6 +70,7 @@ _HOW = {
 _WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
 _MIRRORED = "the order of elements is reversed: each device sends its shard to the one at the mirrored place"
 _GATHERED_HALO = "halo: the windows reach over nearly all, so that every device gets all shards"
+_WIDENED = frozenset(("bf16", "i4", "ui4"))
 _HALO = "halo: each device sends the elements at the bounds of its shard that the windows of a neighbour reach"
 
 
@@ -261,7 +261,7 @@ class TransferPricer:
         if kind == "all_reduce" and op.name == ALL_REDUCE and self.profile.follows_results:
             key = (*key, *self._axes_by_dimension(op))
         if self.profile.widens_bfloat16:
-            key = (*key, self._is_widened(kind, op))
+            key = (*key, _is_widened(op.operands))
         cached = self._memo.get(key)
         if cached is None:
             group = self._sdy_group(op, before, after)
@@ -300,21 +300,13 @@ class TransferPricer:
     def _priced(self, kind: str, group: Group, op: Op) -> tuple[int, float | None]:
         """Return the bytes that one device sends, and the time."""
         before, after = self.sizes.total(op.operands), self.sizes.total(op.results)
-        if self.profile.widens_bfloat16 and self._is_widened(kind, op):
+        if self.profile.widens_bfloat16 and _is_widened(op.operands):
             before, after = 2 * before, 2 * after
         n = group.devices
         if n == 1 or kind not in _PRICES:
             return 0, 0.0 if self.placement is not None else None
         sent, seconds = _PRICES[kind](n, before, after, group.parts or ())
         return sent, seconds if group.parts is not None else None
-
-    def _is_widened(self, kind: str, op: Op) -> bool:
-        """Return whether ``f32`` is sent for ``bf16``: in sums, and to products that are computed in ``f32``."""
-        if not _is_bfloat16(op.operands):
-            return False
-        users = [user for value in op.results for user in value.users]
-        widening = (self.registry.has_trait(user, Contraction) and _is_bfloat16(user.results) for user in users)
-        return kind == "all_reduce" or (bool(users) and all(widening))
 
     def _sdy_group(self, op: Op, before: TensorSharding | None, after: TensorSharding | None) -> Group:
         meshes = [self.sizes.mesh(sharding) for sharding in (after, before) if sharding is not None]
@@ -339,8 +331,10 @@ class TransferPricer:
         return Group("", len(collective.group), tuple(_parts_of_group(collective.group, self.placement)))
 
 
-def _is_bfloat16(values: Iterable[Value]) -> bool:
-    return any(isinstance(value.type, TensorType) and value.type.element_type == "bf16" for value in values)
+def _is_widened(values: Iterable[Value]) -> bool:
+    """Return whether values are sent in a type of twice their size: ``bf16`` in ``f32``, ``f8`` in ``f16``, ..."""
+    types = (value.type.element_type for value in values if isinstance(value.type, TensorType))
+    return any(name in _WIDENED or name.startswith("f8") for name in types)
 
 
 def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:

@@ -21,7 +21,8 @@ class Profile:
         simplifies_communication: Whether communications that nobody uses are dropped.
         combined_bytes: The largest number of bytes of the all-reduces that become one; 0 for none.
         makes_reduce_scatters: Whether an all-reduce of which each device keeps a part becomes a reduce-scatter.
-        widens_bfloat16: Whether ``bf16`` is computed, and reduced between devices, in ``f32``.
+        widens_bfloat16: Whether ``bf16`` is computed, and sent between devices, in ``f32``, and floats of 8 bits are
+            sent in ``f16``, integers of 4 bits in ``i8``.
         transposes_collectives: Whether a gather along another dimension than the first one, and an all-to-all, copy
             their operand and their result.
         transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.

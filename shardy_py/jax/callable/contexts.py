@@ -46,6 +46,17 @@ def free_mesh() -> Any:
     return jax.sharding.AbstractMesh(sizes, names, axis_types=types)
 
 
+def context_mesh() -> Any:
+    """Return the mesh that ``jax.set_mesh`` has set; None where there is none, or JAX does not say, as it traces."""
+    import jax
+
+    try:
+        mesh = jax.sharding.get_mesh()
+    except (AttributeError, ValueError):
+        return None
+    return mesh if isinstance(mesh, jax.sharding.Mesh) and mesh.size else None
+
+
 def has_x64() -> bool:
     """Return whether JAX has 64-bit types."""
     import jax

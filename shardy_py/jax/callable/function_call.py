@@ -284,7 +284,7 @@ class FunctionCall:
             function=jax.vmap(lambda *arrays: tuple(self.function(*arrays)), in_axes=dims, out_axes=0, axis_size=size),
             arguments=tuple(map(shape, self.arguments, dims)),
             results=tuple(results),
-            in_shardings=lambda: tuple(map(_with_batch, self.known_in_shardings(), dims)),
+            in_shardings=lambda: tuple(map(_with_batch, self.known_in_shardings(), dims, self.arguments)),
             out_shardings=None,
             result=None,
             used=None,
@@ -310,9 +310,10 @@ def _portable(sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Te
     return evolve(sharding, mesh=meshes[sharding.mesh])
 
 
-def _with_batch(sharding: TensorSharding | None, dim: int | None) -> TensorSharding | None:
-    """Return a sharding with one more dimension, which propagation may shard."""
-    if sharding is None or dim is None or not sharding.dim_shardings:
+def _with_batch(sharding: TensorSharding | None, dim: int | None, argument: Any) -> TensorSharding | None:
+    """Return the sharding of an argument with one more dimension, which propagation may shard."""
+    if sharding is None or dim is None or sharding.rank != len(argument.shape):
+        # A sharding on one device has no dimensions, whatever the array has.
         return sharding
     dims = list(sharding.dim_shardings)
     dims.insert(dim, OPEN)

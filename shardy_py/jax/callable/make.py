@@ -55,7 +55,7 @@ def make_device_program(
     refuse_what_cannot_run(local.program, callbacks=len(callbacks))
     local = _without_dynamic_sizes(local, semantics)
     refuse_what_xla_partitions(local.program)
-    _refuse_dynamic_arguments(local, main)
+    _refuse_dynamic_sizes(local, main)
     tokens = _count_tokens(main)
     refuse_index(entry_arguments(main), "argument")
     refuse_index(main.function_results, "result")
@@ -75,13 +75,21 @@ def make_device_program(
     )
 
 
-def _refuse_dynamic_arguments(local: LocalProgram, main: Op) -> None:
-    number = next((number for number, port in enumerate(local.arguments) if port.is_dynamic), None)
-    if number is not None:
-        dim = local.arguments[number].type.shape.index(-1)
-        message = f"argument {number} has a dynamic size in dimension {dim}, which no array of JAX has"
-        hint = f"give it, as by sizes={{'arg{number}.{dim}': 64}}, or run it on host devices: local().run"
-        raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, hint))
+def _refuse_dynamic_sizes(local: LocalProgram, main: Op) -> None:
+    """Check that all arguments and results have sizes.
+
+    Raises:
+        UnsupportedError: one has a dynamic size.
+    """
+    argument = "give it, as by sizes={{'arg{number}.{dim}': 64}}, or run it on host devices: local().run"
+    result = "return an array of the largest size, and its size beside it, or run it on host devices: local().run"
+    for kind, ports, hint in (("argument", local.arguments, argument), ("result", local.results, result)):
+        for number, port in enumerate(ports):
+            if port.is_dynamic:
+                dim = port.type.shape.index(-1)
+                message = f"{kind} {number} has a dynamic size in dimension {dim}, which no array of JAX has"
+                hint = hint.format(number=number, dim=dim)
+                raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, hint))
 
 
 def _without_dynamic_sizes(local: LocalProgram, semantics: OpSemantics) -> LocalProgram:

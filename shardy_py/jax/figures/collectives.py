@@ -64,15 +64,16 @@ def group_size(rest: str, devices: int) -> int:
 def _collective(
     item: HloTextInstruction, kind: str, shapes: Mapping[str, str], devices: int, runs: float
 ) -> XlaCollective:
-    operands = item.operand_names
-    before = sum(shape_bytes(shapes[name]) for name in operands)
-    group = devices if kind == "collective_permute" else group_size(item.rest, devices)
+    operands = [shape_bytes(shapes[name]) for name in item.operand_names]
+    is_permute = kind == "collective_permute"
+    group = devices if is_permute else group_size(item.rest, devices)
     source = _OP_NAME.search(item.rest)
-    sent = _permuted(item.rest, before, devices) if kind == "collective_permute" else _sent(kind, before, group)
+    # Each operand by itself: XLA combines collectives of which an estimate rounds up the bytes.
+    sent = sum(_permuted(item.rest, size, devices) if is_permute else _sent(kind, size, group) for size in operands)
     return XlaCollective(kind, len(operands), group, sent, runs, "" if source is None else source.group(1))
 
 
-def _permuted(rest: str, before: int, devices: int) -> float:
+def _permuted(rest: str, before: int, devices: int) -> int:
     """Return the bytes that a device sends in a permutation on average: some send to themselves, or not at all."""
     pairs = _PAIRS.search(rest)
     if pairs is None:
@@ -81,10 +82,10 @@ def _permuted(rest: str, before: int, devices: int) -> float:
     return round(before * moving / devices)
 
 
-def _sent(kind: str, before: int, group: int) -> float:
-    """Return the bytes that one device sends, by the formulas of `shardy_py.cost.estimates`."""
+def _sent(kind: str, before: int, group: int) -> int:
+    """Return the bytes that one device sends, rounded up, by the formulas of `shardy_py.cost.estimates`."""
     if kind == "all_gather":
         return (group - 1) * before
     if kind == "all_reduce":
-        return 2 * (group - 1) / group * before
-    return before if kind.startswith("collective") else (group - 1) / group * before
+        return -(-2 * (group - 1) * before // group)
+    return before if kind.startswith("collective") else -(-(group - 1) * before // group)

@@ -97,8 +97,9 @@ def _run_by(item: HloTextInstruction) -> list[tuple[str, float]]:
     """Return the computations that an instruction runs, with how often each."""
     if item.opcode == "while":
         trips = trip_count(item)
-        count = 1 if trips is None else trips
-        return [(item.attribute("body"), count), (item.attribute("condition"), count + 1)]
+        # An estimate counts both regions of a loop of unknown length once, too.
+        body, condition = (1, 1) if trips is None else (trips, trips + 1)
+        return [(item.attribute("body"), body), (item.attribute("condition"), condition)]
     if item.opcode == "conditional":
         return [(name, 1 / len(item.branches)) for name in item.branches]
     return [(item.attribute("to_apply"), 1.0)] if item.opcode == "call" else []

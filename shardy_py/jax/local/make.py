@@ -70,6 +70,7 @@ def make_local_program(
 
     def read() -> Program:
         program = import_module(parse_module(text), name=name)
+        program.kinds_hold = True
         if _PARTITIONED_BY_JAX in text:
             program = call_partitioning_rules(program, registry)
         give_shapes(program, registry)

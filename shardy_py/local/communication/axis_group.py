@@ -10,6 +10,7 @@ from attrs import evolve, field
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 
@@ -31,6 +32,10 @@ class AxisGroup:
     mesh: Mesh
     axes: tuple[AxisRef, ...]
     _remaining: dict[TensorSharding, TensorSharding | None] = field(factory=dict, init=False, eq=False, repr=False)
+    _closed: dict[int, tuple[TensorSharding | None, TensorSharding]] = field(
+        factory=dict, init=False, eq=False, repr=False
+    )
+    """Closed shardings by the identity of what they were made of, which lives as long."""
     _shards: dict[TensorSharding, bool] = field(factory=dict, init=False, eq=False, repr=False)
     _unfit: set[TensorSharding] = field(factory=set, init=False, eq=False, repr=False)
 
@@ -77,8 +82,12 @@ class AxisGroup:
         return tuple(axis for axis in axes if self._has(axis))
 
     def closed(self, sharding: TensorSharding | None, rank: int) -> TensorSharding:
-        """Return the sharding of a tensor as far as it says where data is."""
-        return _closed(sharding, self.mesh_name, rank)
+        """Return the sharding of a tensor as far as it says where data is; equal ones are one object."""
+        key = -1 - rank if sharding is None else identity(sharding)
+        known = self._closed.get(key)
+        if known is None:
+            known = self._closed[key] = sharding, _closed(sharding, self.mesh_name, rank)
+        return known[1]
 
     def _without(self, sharding: TensorSharding) -> TensorSharding | None:
         if sharding.unreduced_axes:
@@ -109,7 +118,13 @@ class AxisGroup:
 @lru_cache(maxsize=65536)
 def _closed(sharding: TensorSharding | None, mesh_name: str, rank: int) -> TensorSharding:
     if sharding is None or sharding.is_fully_replicated:
-        return TensorSharding.fully_closed(mesh_name, rank)
+        return _same(TensorSharding.fully_closed(mesh_name, rank))
     if sharding.replicated_axes:
         sharding = evolve(sharding, replicated_axes=())
-    return sharding.closed_like()
+    return _same(sharding.closed_like())
+
+
+@lru_cache(maxsize=65536)
+def _same(sharding: TensorSharding) -> TensorSharding:
+    """Return one object for equal shardings: these are compared at once."""
+    return sharding

@@ -13,7 +13,7 @@ from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.local.communication.axis_group import AxisGroup, UnfitAxes
 from shardy_py.local.communication.choices import ModeChoices
-from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
+from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, Leg, ModeChoice
 from shardy_py.local.communication.moves import (
     all_reduce_bytes,
     collective_bytes,
@@ -76,23 +76,28 @@ class Delivery:
     block: Block
     runs: float
     sent: float
-    _known: dict[tuple[object, ...], Shipment] = field(factory=dict, init=False)
+    _known: dict[tuple[int, ...], Shipment] = field(factory=dict, init=False)
+    """By the modes of the producer and the users."""
     _flexible: list[ModeChoice] | None = field(default=None, init=False)
+    _legs: list[Leg] = field(init=False)
+    _sources: tuple[TensorSharding, TensorSharding] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._legs = [Leg.of(route, user, self._closed) for route, user in zip(self.routes, self.users, strict=True)]
+        first, second = self.producer.value_modes[self.value.id]
+        self._sources = self._closed(first), self._closed(second)
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
         """The users that need another sharding of the value in another mode, each once, without the producer."""
         if self._flexible is None:
-            self._flexible = self._find_flexible_users()
+            flexible_users = {
+                leg.user.number: leg.user
+                for leg in self._legs
+                if len(leg.user.modes) > 1 and leg.user is not self.producer and leg.targets[0] != leg.targets[1]
+            }
+            self._flexible = list(flexible_users.values())
         return self._flexible
-
-    def _find_flexible_users(self) -> list[ModeChoice]:
-        flexible_users: dict[int, ModeChoice] = {}
-        for route, user in zip(self.routes, self.users, strict=True):
-            first, second = user.operand_modes[route.user.id, route.number]
-            if user is not self.producer and len(user.modes) > 1 and self._closed(first) != self._closed(second):
-                flexible_users[user.number] = user
-        return list(flexible_users.values())
 
     @property
     def reduction(self) -> ReductionOp:
@@ -107,11 +112,10 @@ class Delivery:
         """Return the routes by the sharding that their users get."""
         shipment = self.shipment(mode_of)
         routes_by_target: dict[TensorSharding, list[Route]] = {}
-        for route, user in zip(self.routes, self.users, strict=True):
-            key = route.user.id, route.number
-            is_collected = shipment.is_collected and mode_of(user) == WHOLE and key in user.collected
-            target = shipment.source if is_collected else self._closed(user.operand_modes[key][mode_of(user)])
-            routes_by_target.setdefault(target, []).append(route)
+        for route, leg in zip(self.routes, self._legs, strict=True):
+            mode = mode_of(leg.user)
+            is_collected = shipment.is_collected and mode == WHOLE and leg.collected is not None
+            routes_by_target.setdefault(shipment.source if is_collected else leg.targets[mode], []).append(route)
         return routes_by_target
 
     def cost(self, mode_of: ModeOf) -> float:
@@ -123,30 +127,32 @@ class Delivery:
 
         A user may take a sharded value though it gives whole results, and have its local form send what it needs.
         """
-        mode = mode_of(self.producer)
-        source = self._closed(self.producer.value_modes[self.value.id][mode])
+        modes = mode_of(self.producer), *map(mode_of, self.users)
+        known = self._known.get(modes)
+        if known is None:
+            known = self._known[modes] = self._ship(*modes)
+        return known
+
+    def _ship(self, mode: int, *user_modes: int) -> Shipment:
+        source, summed = self._sources[mode], self._summed(mode)
+        may_be_collected = self.group.shards(source) and not summed
         targets: dict[TensorSharding, None] = {}
         others: dict[TensorSharding, None] = {}
         collected = 0.0
-        for route, user in zip(self.routes, self.users, strict=True):
-            key = route.user.id, route.number
-            target = self._closed(user.operand_modes[key][mode_of(user)])
+        for leg, user_mode in zip(self._legs, user_modes, strict=True):
+            target = leg.targets[user_mode]
             targets[target] = None
-            may_be_collected = self.group.shards(source) and not self._summed(mode) and key in user.collected
-            if may_be_collected and mode_of(user) == WHOLE:
-                collected += user.collected[key] / self.runs
+            if may_be_collected and leg.collected is not None and user_mode == WHOLE:
+                collected += leg.collected / self.runs
                 others[source] = None
             else:
                 others[target] = None
-        known = (mode, tuple(targets), tuple(others), collected)
-        if known not in self._known:
-            direct = self._cheapest(source, self._summed(mode), tuple(targets))
-            if collected:
-                part = self._cheapest(source, self._summed(mode), tuple(others))
-                if part.cost + collected < direct.cost:
-                    direct = evolve(part, cost=part.cost + collected, is_collected=True)
-            self._known[known] = direct
-        return self._known[known]
+        direct = self._cheapest(source, summed, tuple(targets))
+        if collected:
+            part = self._cheapest(source, summed, tuple(others))
+            if part.cost + collected < direct.cost:
+                return evolve(part, cost=part.cost + collected, is_collected=True)
+        return direct
 
     def _cheapest(
         self, source: TensorSharding, summed: tuple[AxisRef, ...], targets: Sequence[TensorSharding]

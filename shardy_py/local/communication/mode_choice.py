@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import field
 
+from shardy_py.local.communication.routes import Route
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
-from shardy_py.values import define
+from shardy_py.values import define, frozen
 
 SHARDED, WHOLE = 0, 1
 Modes = tuple[TensorSharding | None, TensorSharding | None]
@@ -44,3 +47,26 @@ class ModeChoice:
     def pin(self) -> None:
         """Leave it as it is."""
         self.modes = (self.current,)
+
+
+@frozen(eq=False)
+class Leg:
+    """The last part of the way of a value, to one of its users.
+
+    Args:
+        user: The user.
+        targets: The sharding that the user needs in each mode, as far as it says where data is.
+        collected: The bytes that the local form of the user sends where it takes the value as it is; None where it
+            cannot.
+    """
+
+    user: ModeChoice
+    targets: tuple[TensorSharding, TensorSharding]
+    collected: float | None
+
+    @classmethod
+    def of(cls, route: Route, user: ModeChoice, closed: Callable[[TensorSharding | None], TensorSharding]) -> Leg:
+        """Return the end of a route at a user."""
+        key = route.user.id, route.number
+        first, second = user.operand_modes[key]
+        return cls(user, (closed(first), closed(second)), user.collected.get(key))

@@ -85,7 +85,9 @@ class PartialChoices:
     def is_produced_partial(self, value: Value) -> bool:
         """Return whether the op that makes a value makes partial results of this kind."""
         routes = self.routes.of(value)
-        return bool(routes) and set(routes[0].summed_axes) == set(self.kind.group.axes) and self._combines(value)
+        if not routes or not routes[0].summed_axes:
+            return False
+        return set(routes[0].summed_axes) == set(self.kind.group.axes) and self._combines(value)
 
     def _combines(self, value: Value) -> bool:
         """Return whether all collectives on a value combine it with the combiner of this kind."""
@@ -146,12 +148,16 @@ class PartialChoices:
         """Return the numbers of the operands that may be partial together, if one of them can be; otherwise None."""
         if op.name in STEPS or not op.operands or len(op.results) != 1 or not _can_add(op.results[0]):
             return None
-        if self.routes.of(op.results[0]) and self.routes.of(op.results[0])[0].summed_axes:
+        sources = [source_of(value).id for value in op.operands]
+        if self._able.isdisjoint(sources):
+            return None
+        routes = self.routes.of(op.results[0])
+        if routes and routes[0].summed_axes:
             return None
         for group in self.distribution(op, COMBINERS[self.kind.reduction]):
-            if any(source_of(op.operands[number]).id in self._able for number in group):
-                others = (source_of(value).id for n, value in enumerate(op.operands) if n not in group)
-                group_values = {source_of(op.operands[number]).id for number in group}
+            group_values = {sources[number] for number in group}
+            if not self._able.isdisjoint(group_values):
+                others = (source for number, source in enumerate(sources) if number not in group)
                 return group if group_values.isdisjoint(others) else None
         return None
 

@@ -9,7 +9,7 @@ from attrs import field
 from shardy_py.ir.graph.program import Block, Value
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.deliveries import ModeOf, can_replace_collectives, is_static, sent_now
-from shardy_py.local.communication.mode_choice import ModeChoice
+from shardy_py.local.communication.mode_choice import Leg, ModeChoice
 from shardy_py.local.communication.moves import all_reduce_bytes, is_one_reduce_scatter, reshard_bytes
 from shardy_py.local.communication.partial_choices import PARTIAL, PartialChoices
 from shardy_py.local.communication.routes import Route
@@ -41,7 +41,26 @@ class PartialDelivery:
     users: Sequence[ModeChoice]
     choices: PartialChoices
     sent: float
-    _known: dict[object, float] = field(factory=dict, init=False)
+    _known: dict[tuple[int, ...], float] = field(factory=dict, init=False)
+    """The cost by the modes of the producer and the users."""
+    _legs: list[tuple[Leg, bool]] = field(init=False)
+    """The ways to the users, and whether these may take partial results."""
+    _sources: tuple[TensorSharding, TensorSharding] = field(init=False)
+    _is_produced_partial: bool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        rank, closed = len(self.value.shape), self.group.closed
+
+        def close(sharding: TensorSharding | None) -> TensorSharding:
+            return closed(sharding, rank)
+
+        self._legs = [
+            (Leg.of(route, user, close), (route.user.id, route.number) in self.choices.partial_uses)
+            for route, user in zip(self.routes, self.users, strict=True)
+        ]
+        first, second = self.producer.value_modes[self.value.id]
+        self._sources = close(first), close(second)
+        self._is_produced_partial = self.choices.is_produced_partial(self.value)
 
     @property
     def group(self) -> AxisGroup:
@@ -52,30 +71,27 @@ class PartialDelivery:
     def flexible_users(self) -> list[ModeChoice]:
         """The users that need another sharding or partial results in another mode, each once, without the producer."""
         users_by_number: dict[int, ModeChoice] = {}
-        for route, user in zip(self.routes, self.users, strict=True):
-            key = route.user.id, route.number
-            depends_on_mode = key in self.choices.partial_uses or len({*map(self._closed, user.operand_modes[key])}) > 1
-            if user is not self.producer and len(user.modes) > 1 and depends_on_mode:
-                users_by_number[user.number] = user
+        for leg, may_be_partial in self._legs:
+            depends_on_mode = may_be_partial or leg.targets[0] != leg.targets[1]
+            if leg.user is not self.producer and len(leg.user.modes) > 1 and depends_on_mode:
+                users_by_number[leg.user.number] = leg.user
         return list(users_by_number.values())
 
     def is_partial(self, mode_of: ModeOf) -> bool:
         """Return whether the value is partial."""
-        if self.choices.is_produced_partial(self.value):
-            return True
-        return len(self.producer.modes) > 1 and mode_of(self.producer) == PARTIAL
+        return self._is_produced_partial or (len(self.producer.modes) > 1 and mode_of(self.producer) == PARTIAL)
 
     def source(self, mode_of: ModeOf) -> TensorSharding:
         """Return the sharding of the value."""
-        return self._closed(self.producer.value_modes[self.value.id][mode_of(self.producer)])
+        return self._sources[mode_of(self.producer)]
 
     def targets(self, mode_of: ModeOf) -> dict[tuple[TensorSharding, bool], list[Route]]:
         """Return the routes by the sharding that their users want, and whether they want partial results."""
         routes_by_target: dict[tuple[TensorSharding, bool], list[Route]] = {}
-        for route, user in zip(self.routes, self.users, strict=True):
-            key, mode = (route.user.id, route.number), mode_of(user)
-            wants_partial = key in self.choices.partial_uses and len(user.modes) > 1 and mode == PARTIAL
-            routes_by_target.setdefault((self._closed(user.operand_modes[key][mode]), wants_partial), []).append(route)
+        for route, (leg, may_be_partial) in zip(self.routes, self._legs, strict=True):
+            mode = mode_of(leg.user)
+            wants_partial = may_be_partial and len(leg.user.modes) > 1 and mode == PARTIAL
+            routes_by_target.setdefault((leg.targets[mode], wants_partial), []).append(route)
         return routes_by_target
 
     def placement(self, routes: Sequence[Route]) -> Block:
@@ -86,11 +102,12 @@ class PartialDelivery:
 
     def cost(self, mode_of: ModeOf) -> float:
         """Return the bytes that a device sends for the value."""
-        targets = self.targets(mode_of)
-        key = self.is_partial(mode_of), self.source(mode_of), tuple((key, len(item)) for key, item in targets.items())
-        if key not in self._known:
-            self._known[key] = self._sent(self.source(mode_of), targets, is_partial=self.is_partial(mode_of))
-        return self._known[key]
+        modes = mode_of(self.producer), *map(mode_of, self.users)
+        known = self._known.get(modes)
+        if known is None:
+            known = self._sent(self.source(mode_of), self.targets(mode_of), is_partial=self.is_partial(mode_of))
+            self._known[modes] = known
+        return known
 
     def is_scattered(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> bool:
         """Return whether one reduce-scatter brings partial results to all complete targets."""
@@ -121,9 +138,6 @@ class PartialDelivery:
                 sent = reshard_bytes(self.value.type, source, target, self.group.mesh)
                 total += _IMPOSSIBLE if sent is None else sent * counts.of_block(self.placement(routes))
         return total
-
-    def _closed(self, sharding: TensorSharding | None) -> TensorSharding:
-        return self.group.closed(sharding, len(self.value.shape))
 
 
 def partial_deliveries(choices: PartialChoices) -> Iterator[PartialDelivery]:

@@ -45,6 +45,16 @@ def turned(x):
     return jnp.sin(x).T
 
 
+def converged(x):
+    """The condition of a loop of unknown length sums over devices."""
+    return jax.lax.while_loop(lambda y: jnp.sum(y * y) > 1e-3, lambda y: y / 2, x)
+
+
+def narrow(x, w):
+    """Products in a narrow type are summed over devices."""
+    return x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)
+
+
 def trained(x, up, down):
     """Gradients of weights over two axes."""
     return jax.grad(lambda *weights: jnp.sum(megatron(x, *weights) ** 2), (0, 1))(up, down)
@@ -61,6 +71,8 @@ PROGRAMS: dict[str, Program] = {
     "scanned": (scanned, (_array(16, 32), _array(5, 32, 64)), (P("data"), P(None, None, "model")), None),
     "normalised": (normalised, (_array(64, 16),), (P("data"),), P("data")),
     "looked_up": (looked_up, (_array(64, 16), _array(8, dtype="int32")), (P("model"), P()), P()),
+    "converged": (converged, (_array(32, 64),), (P("data"),), None),
+    "narrow": (narrow, (_array(16, 32), _array(32, 8)), (P(None, "data"), P("data")), P()),
     "turned": (turned, (_array(32, 64),), (P("data"),), P("data")),
     "trained": (
         trained,
@@ -81,12 +93,11 @@ def test_bytes_by_kind_are_those_of_the_compiled_program(name: str) -> None:
         return NamedSharding(mesh, spec)
 
     out_shardings = None if outs is None else jax.tree.map(place, outs, is_leaf=lambda item: isinstance(item, P))
-    jitted = jax.jit(function, in_shardings=tuple(map(place, ins)), out_shardings=out_shardings)
-    result = sdy.propagate(jitted.lower(*shapes))
-    cost = result.cost(profile="xla-cpu")
+    lowered = sdy.jit(function, in_shardings=tuple(map(place, ins)), out_shardings=out_shardings).lower(*shapes)
+    cost = lowered.cost()
     assert cost.is_counted
     compiled: dict[str, float] = defaultdict(float)
-    for item in measure(result.to_jax()).collectives:
+    for item in measure(lowered.compile()).collectives:
         compiled[item.kind] += item.bytes * item.runs
     assert {item.kind: item.bytes for item in cost.kinds if item.bytes} == dict(compiled)
     assert compiled

@@ -88,6 +88,17 @@ def test_forward_mode_and_second_derivatives() -> None:
     assert_close(jax.hessian(sharded)(small), jax.hessian(square)(small))
 
 
+@pytest.mark.parametrize("is_given", [False, True])
+def test_batches_of_scalars(is_given: bool) -> None:
+    """A scalar gets a first dimension, whether its sharding is known or not; batches nest."""
+    mesh = make_mesh()
+    rows, known = put(X[0], mesh, "x"), (NamedSharding(mesh, P()),) * 2 if is_given else None
+    function = sdy.jit(lambda v, w: jnp.sin(v) * w, mesh, in_shardings=known)
+    assert_close(jax.vmap(function, (0, None))(rows, 2.0), jnp.sin(X[0]) * 2)
+    nested = jax.vmap(jax.vmap(function, (0, None)), (None, 0))
+    assert_close(nested(rows, rows), jnp.outer(X[0], jnp.sin(X[0])))
+
+
 def test_batches() -> None:
     """`jax.vmap` propagates the batched function, and its gradient."""
     mesh = make_mesh()

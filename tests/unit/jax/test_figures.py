@@ -35,10 +35,28 @@ def test_a_body_runs_as_often_as_its_loop_and_the_condition_once_more() -> None:
     assert runs_of(COMPUTATIONS) == {"main": 1.0, "body": 5.0, "condition": 6.0}
 
 
+def test_a_loop_of_unknown_length_counts_once() -> None:
+    """Body and condition alike, as in an estimate."""
+    text = MODULE.replace(', config={"known_trip_count":{"n":"5"}}', "")
+    assert runs_of(parse_computations(text)) == {"main": 1.0, "body": 1.0, "condition": 1.0}
+
+
 def test_a_collective_sends_what_its_formula_says_in_each_run() -> None:
     """An all-reduce of 32 bytes over two devices sends 2 (2 - 1) / 2 of them."""
     (actual,) = list_collectives(COMPUTATIONS, 4)
     assert (actual.kind, actual.group, actual.bytes, actual.runs) == ("all_reduce", 2, 32.0, 5.0)
+
+
+def test_bytes_of_combined_reductions_are_rounded_up_each() -> None:
+    """Two reductions of 4 bytes over eight devices, which XLA made one of, send 7 bytes each."""
+    both = "all-reduce(%x, %x), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add"
+    text = MODULE.replace("all-reduce(%x), replica_groups={{0,1},{2,3}}, to_apply=%add", both).replace(
+        "f32[8]", "f32[1]"
+    )
+    (reduction,) = list_collectives(parse_computations(text), 8)
+    assert (reduction.operands, reduction.bytes) == (2, 14)
+    tenth = text.replace("{{0,1,2,3,4,5,6,7}}", "[1,10]<=[10]")
+    assert [item.bytes for item in list_collectives(parse_computations(tenth), 10)] == [16]
 
 
 def test_a_permutation_counts_the_devices_that_send_to_others() -> None:

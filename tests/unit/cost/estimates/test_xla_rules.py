@@ -238,15 +238,14 @@ func.func @main(%x: tensor<8x32xf32> {_on("", "x")}) -> (tensor<8x8xf32> {_on(""
     assert _sent(cost) == [("collective_permute", 8 * 2 * 4)] * 3
 
 
-def test_operands_of_bf16_are_gathered_in_f32_for_products_that_give_bf16():
-    """Three shards of 2 x 8 elements come in, of four bytes each."""
+@pytest.mark.parametrize(("type_", "bytes_"), [("bf16", 4), ("f8E4M3FN", 2), ("i4", 1), ("f16", 2), ("i8", 1)])
+def test_narrow_types_are_sent_in_wider_ones(type_: str, bytes_: int) -> None:
+    """Three shards of 2 x 8 elements come in, in the type that the host's instructions have."""
     cost = _cost(f"""
-func.func @main(%x: tensor<8x8xbf16> {_on("x", "")}, %y: tensor<8x4xbf16> {_on("", "x")})
-    -> (tensor<8x4xbf16> {_on("", "x")}) {{
-  %0 = stablehlo.dot %x, %y : (tensor<8x8xbf16>, tensor<8x4xbf16>) -> tensor<8x4xbf16>
-  return %0 : tensor<8x4xbf16>
+func.func @main(%x: tensor<8x8x{type_}> {_on("x", "")}) -> (tensor<8x8x{type_}> {_on("", "")}) {{
+  return %x : tensor<8x8x{type_}>
 }}""")
-    assert _sent(cost) == [("all_gather", 3 * 2 * 8 * 4)]
+    assert _sent(cost) == [("all_gather", 3 * 2 * 8 * bytes_)]
 
 
 @pytest.mark.parametrize(
