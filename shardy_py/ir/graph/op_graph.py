@@ -312,6 +312,20 @@ class Op:
         regions, self.regions = self.regions, ()
         return regions
 
+    def rename(self, name: str) -> None:
+        """Become an op of another name with the same attributes, operands and results.
+
+        The uses of the results are in reverse order then, as if they had moved to those of a new op.
+        """
+        program = self.program
+        program.op_names.add(name)
+        program.index.rename(self.name, name)
+        self.name = name
+        for value in self.results:
+            value.uses.reverse()
+        if self.handle is not None:
+            program.renamed.append(self)
+
     def drop_uses(self) -> None:
         """Leave the use lists of all operands."""
         for number, value in enumerate(self.operands):

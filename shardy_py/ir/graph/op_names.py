@@ -88,6 +88,11 @@ class OpIndex(Generic[_Op]):
         """Note that an op without regions left its block."""
         self._left.add(name)
 
+    def rename(self, before: str, after: str) -> None:
+        """Note that an op has another name; the list of all ops holds."""
+        for names in [names for names in self._lists if before in names or after in names]:
+            del self._lists[names]
+
     def invalidate(self) -> None:
         """Note that regions moved: any op may have been added, removed or reordered."""
         self._is_stale = True
