@@ -471,10 +471,12 @@ class Block:
         if anchor is not None and anchor.parent is not self:
             raise ValueError(f"{anchor!r} is not in this block")
         following = anchor.next if anchor else self.first
-        if op.regions:
-            op.program.index.invalidate()
-        else:
+        if not op.regions:
             op.program.index.enter(op.name)
+        elif following is None and self is op.program.body:
+            op.program.index.append(op)
+        else:
+            op.program.index.invalidate()
         op.parent, op.prev, op.next = self, anchor, following
         if anchor:
             anchor.next = op
