@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from codecs import BOM_UTF8
 from pathlib import Path
 
 from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.support.late_patterns import late_pattern
 
 
 def source_bytes(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
@@ -62,11 +62,11 @@ def _unreadable(path: Path, error: Exception) -> ParseError:
 
 _MAX_BRACKETS = 512
 """The limit on nested brackets: MLIR's parser is recursive and would overflow its stack, which ends the process."""
-_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
-_CLOSED_STRING = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"')
+_TOKEN = late_pattern(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|->|[][(){}<>]')
+_CLOSED_STRING = late_pattern(rb'"(?:[^"\\\n]++|\\.)*+"')
 _MAX_DIGITS = 2000
-_MANY_DIGITS = re.compile(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)
-_TOKEN_OR_NUMBER = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|[0-9]{%d}' % _MAX_DIGITS)
+_MANY_DIGITS = late_pattern(rb"(?<![0-9])[0-9]{%d}" % _MAX_DIGITS)
+_TOKEN_OR_NUMBER = late_pattern(rb'"(?:[^"\\\n]++|\\.)*+"?|//[^\n]*+|[0-9]{%d}' % _MAX_DIGITS)
 _OPENING, _CLOSING = frozenset((b"(", b"[", b"{", b"<")), frozenset((b")", b"]", b"}", b">"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 

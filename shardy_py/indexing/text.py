@@ -20,11 +20,12 @@ from shardy_py.indexing.expressions import (
     Variable,
     negated,
 )
+from shardy_py.support.late_patterns import late_pattern
 
 Spelling = Literal["floordiv", "/"]
 """The spelling of a division: ``floordiv`` (the dialect ``xla_gpu`` of 2025) or ``/`` (XLA's text today)."""
 
-_TOKEN = re.compile(r"\s*(?:(->|[()\[\]{},:+*/-])|(\d+)|([A-Za-z_][\w.]*))")
+_TOKEN = late_pattern(r"\s*(?:(->|[()\[\]{},:+*/-])|(\d+)|([A-Za-z_][\w.]*))")
 _PRODUCTS: dict[str, Operator] = {"*": "*", "/": "/", "floordiv": "/", "mod": "mod", "ceildiv": "ceildiv"}
 _CALLS: dict[str, Operator] = {"min": "min", "max": "max"}
 _MAX_DEPTH = 200

@@ -95,6 +95,11 @@ def check_callable(
         raise refuse(code, f"{what} does not take its arguments: {reason}", op, hint=hint)
 
 
+def is_function_of(function: Any, count: int) -> bool:
+    """Return whether this is a plain function, without attributes, that takes this number of arguments."""
+    return type(function) is FunctionType and not function.__dict__ and _code_takes(function, count)
+
+
 def _plainly_takes(function: Any, count: int) -> bool:
     """Return whether something callable of an ordinary kind takes this number of arguments; faster than a signature."""
     if type(function) is FunctionType and not function.__dict__:
@@ -116,7 +121,8 @@ def _code_takes(function: FunctionType, count: int) -> bool:
     """Return whether the code of a function takes this number of positional arguments."""
     code = function.__code__
     least = code.co_argcount - len(function.__defaults__ or ())
-    return least <= count <= code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & _NO_FUNCTION
+    fits = count >= least if code.co_flags & inspect.CO_VARARGS else least <= count <= code.co_argcount
+    return fits and not code.co_kwonlyargcount and not code.co_flags & _NO_FUNCTION
 
 
 def _misfit(signature: inspect.Signature, arguments: tuple[str, ...]) -> str:

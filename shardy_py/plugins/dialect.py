@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 Factors = str | Iterable[str]
 Reduction = Factors | Mapping[str, str | Combiner]
-_NONE = ()
 _KINDS = ("reduction", "need_replication", "permutation", "blocked", "pass_through", "initial", "order")
+_NO_MARKS = ((),) * len(_KINDS)
 
 
 @define
@@ -140,13 +140,9 @@ class Dialect:
             RuleError: the text is not a rule.
         """
         check_op_name(name)
-        kinds: dict[str, Any] = {}
-        for kind, marks in zip(
-            _KINDS, (reduction, need_replication, permutation, blocked, pass_through, initial, order), strict=True
-        ):
-            # Most ops have none.
-            if marks is not _NONE and (not isinstance(marks, tuple) or marks):
-                kinds[kind] = marks
+        marks = (reduction, need_replication, permutation, blocked, pass_through, initial, order)
+        # Most ops have none.
+        kinds = {} if marks == _NO_MARKS else _by_kind(marks)
         return self.add(
             OpDefinition(
                 name,
@@ -241,6 +237,11 @@ class Dialect:
         if not isinstance(definition, OpDefinition):
             message = f"{shown(definition)} is not an op definition"
             raise refuse("invalid-definition", message, hint=f"use {self.name}.op(name, ...)")
+
+
+def _by_kind(marks: Iterable[Any]) -> dict[str, Any]:
+    """Return the marks of factors by their kind, without those that are empty tuples."""
+    return {kind: factors for kind, factors in zip(_KINDS, marks, strict=True) if factors != ()}
 
 
 def _other_location(first: str, second: str) -> str:

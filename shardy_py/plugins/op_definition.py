@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, fields
@@ -16,7 +17,7 @@ from shardy_py.ir.interfaces.ops import (
     ShardingRuleOpInterface,
     Trait,
 )
-from shardy_py.plugins.argument_checks import refuse
+from shardy_py.plugins.argument_checks import is_function_of, refuse
 from shardy_py.plugins.definition_checks import (
     NO_CONDITION,
     as_condition,
@@ -79,6 +80,10 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "local": check_local,
 }
 """The checks of the parts that a definition may lack, in order."""
+_PARTS = tuple(_CHECKS)
+_parts_of: Callable[[Any], tuple[Any, ...]] = attrgetter(*_PARTS)
+_ARGUMENT_COUNTS: Mapping[str, int] = {"traits_of": 1, "cost": 0, "indexing": 1, "emission": 2, "local": 2}
+"""The number of arguments of the parts that are mostly plain functions, which need no other check."""
 
 
 def _check_definition(definition: OpDefinition) -> None:
@@ -87,20 +92,20 @@ def _check_definition(definition: OpDefinition) -> None:
     Raises:
         PluginError: one is unfit.
     """
-    name = definition.name
-    check_rule(definition.rule, op=name, is_glob=definition.is_glob)
-    _check_parts(definition, _CHECKS)
+    name, is_glob = definition.name, definition.is_glob
+    if is_glob or not is_function_of(definition.rule, 1):
+        check_rule(definition.rule, op=name, is_glob=is_glob)
+    _check_parts(name, zip(_PARTS, _parts_of(definition), strict=True))
     check_contextual(definition.contextual, op=name)
     check_attribute_name(definition.sharding_attribute, op=name)
     _check_together(definition)
 
 
-def _check_parts(definition: OpDefinition, names: Iterable[str]) -> None:
-    """Check those of the parts that may be missing, and are there."""
-    for name in names:
-        part = getattr(definition, name)
-        if part is not None:
-            _CHECKS[name](part, op=definition.name)
+def _check_parts(op: str, parts: Iterable[tuple[str, Any]]) -> None:
+    """Check those of the parts that are there, given with their names."""
+    for name, part in parts:
+        if part is not None and not is_function_of(part, _ARGUMENT_COUNTS.get(name, -1)):
+            _CHECKS[name](part, op=op)
 
 
 def _check_together(definition: OpDefinition) -> None:
@@ -230,7 +235,7 @@ class OpDefinition:
             assign(copied, name, getattr(self, name))
         for name, part in parts.items():
             assign(copied, name, part)
-        _check_parts(copied, parts)
+        _check_parts(self.name, parts.items())
         _check_together(copied)
         return copied
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.plugins.argument_checks import refuse
 from shardy_py.support.arguments import as_integer
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ShapeOf = Callable[[OpaqueType], TensorType | Sequence[int | None] | None]
 """Returns the sizes of a type, None for one that is not known; or a `TensorType`, which also has the element type; or
 None where the type is not a tensor."""
 
-_NAME = re.compile(r"![A-Za-z_][\w$]*(\.[\w$.-]+)?")
+_NAME = late_pattern(r"![A-Za-z_][\w$]*(\.[\w$.-]+)?")
 
 
 def _check_name(definition: TypeDefinition, attribute: Any, name: Any) -> None:

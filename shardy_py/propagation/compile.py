@@ -153,8 +153,12 @@ class _Compiler:
         )
         # Those of ops of a kind, which mostly share their facts, so that these need not be asked for.
         plans_of_kinds: dict[SharedOpKind | None, _Plan] = {}
+        kinds_hold = self.program.kinds_hold
         for op in all_ops(self.program):
-            kind = kind_of(op)
+            kind = getattr(op.attributes, "kind", None) if kinds_hold else None
+            if kind is None or kind.name != op.name:
+                # Nearly all ops know their kind already.
+                kind = kind_of(op)
             plan = plans_of_kinds.get(kind)
             if plan is None and op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)

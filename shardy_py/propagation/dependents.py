@@ -29,7 +29,7 @@ class Dependents:
             none. `of` fills it.
     """
 
-    __slots__ = ("_edges_at", "_found", "_put_back", "_shared", "_steps_of_slots", "_values", "not_requeued")
+    __slots__ = ("_edges_at", "_found", "_put_back_of", "_shared", "_steps_of_slots", "_values", "not_requeued")
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Dependents:
         """
         self.not_requeued: dict[int, tuple[int, ...]] = {}
         self._values = slots.values
-        self._put_back = _PutBack(program, semantics, slots, step_of)
+        self._put_back_of = _PutBack(program, semantics, slots, step_of).of
         self._found: list[tuple[int, ...] | None] = [None] * len(slots.values)
         self._edges_at: dict[int, list[int]] = {}
         for step in edge_steps:
@@ -68,7 +68,7 @@ class Dependents:
         """Return the steps to put back on the worklist when a slot changes, in order."""
         put_back = self._found[slot]
         if put_back is None:
-            put_back = self._found[slot] = self._put_back.of(self._values[slot])
+            put_back = self._found[slot] = self._put_back_of(self._values[slot])
             steps = self._steps_of_slots.of(slot) if slot in self._shared else self._edges_at.get(slot)
             if steps:
                 others = tuple([step for step in steps if step not in put_back])
@@ -86,7 +86,7 @@ class Dependents:
 
     def of_value(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of one value of a slot changes, in order."""
-        return self._put_back.of(value)
+        return self._put_back_of(value)
 
 
 class _StepsOfSlots:
@@ -120,19 +120,19 @@ class _PutBack:
     for the uses of the callee's argument, a returned value for the uses of the callers' results.
     """
 
-    __slots__ = ("_callers", "_functions", "_semantics", "_slots", "_step_of")
+    __slots__ = ("_callers", "_functions", "_semantics", "_slots", "_step_numbers", "_step_of")
 
     def __init__(self, program: Program, semantics: OpSemantics, slots: Slots, step_of: IdMap) -> None:
         self._semantics = semantics
         self._slots = slots
-        self._step_of = step_of
+        self._step_of, self._step_numbers = step_of, step_of.numbers
         self._functions = program.functions
         self._callers = calls_by_callee(program)
 
     def of(self, value: Value) -> tuple[int, ...]:
         """Return the steps to put back when the sharding of ``value`` changes, in order."""
-        owner, uses, step_of = value.owner, value.uses, self._step_of.numbers
-        if isinstance(owner, Op) and owner.name != DATA_FLOW_EDGE:
+        owner, uses, step_of = value.owner, value.uses, self._step_numbers
+        if type(owner) is Op and owner.name != DATA_FLOW_EDGE:
             # Nearly all values are results of ops with a step, all of whose users have one, too.
             defining_step = step_of[owner.id]
             if len(uses) == 1:

@@ -23,7 +23,6 @@ from shardy_py.propagation.steps.factors import Strategy
 from shardy_py.schedule.builtin import DEFAULT
 from shardy_py.schedule.model import Schedule
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -194,14 +193,21 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
     if not keep:
         drop_rules(program)
         return
-    # Steps share their rules, of which there are few.
-    rules = {identity(rule): rule for rule in problem.step_rules}
-    may_stand = {number: rule is not None and rule.may_stand_on_op for number, rule in rules.items()}
-    program.rules.update({op.id: rule for op, rule in op_rules(problem) if may_stand[identity(rule)]})
+    is_own = _groups_of_ops(problem)
+    # The steps of a group have rules for as many operands and results.
+    for group, rule in dict(zip(problem.step_groups, problem.step_rules, strict=True)).items():
+        is_own[group] = is_own[group] and rule is not None and rule.may_stand_on_op
+    steps = zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True)
+    program.rules.update({op.id: rule for op, group, rule in steps if rule is not None and is_own[group]})
 
 
 def op_rules(problem: Problem) -> list[tuple[Op, OpShardingRule]]:
     """Return the ops with a rule, without edges and barriers, and their rules."""
-    is_own = [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]
+    is_own = _groups_of_ops(problem)
     steps = zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True)
     return [(op, rule) for op, group, rule in steps if rule is not None and is_own[group]]
+
+
+def _groups_of_ops(problem: Problem) -> list[bool]:
+    """Return for each step group whether its steps are those of ops, and not of edges and barriers."""
+    return [group.fixed is None and not group.name.endswith("data_flow_edge") for group in problem.groups]

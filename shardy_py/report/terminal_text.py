@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Literal
 
-_BRACKETS = re.compile(r"(?<=[^\s\[({<])(?=[\[({<])|(?<=/)")
-_PUNCTUATION = re.compile(r"(?<=[,.:;_=|\-])")
+from shardy_py.support.late_patterns import late_pattern
+
+_BRACKETS = late_pattern(r"(?<=[^\s\[({<])(?=[\[({<])|(?<=/)")
+_PUNCTUATION = late_pattern(r"(?<=[,.:;_=|\-])")
 _HANGING = 4
 
 
@@ -95,7 +97,7 @@ def _broken(word: str, width: int) -> Iterator[str]:
 Style = Literal["heading", "error", "warning", "hint", "good"]
 
 _CODES: dict[Style, str] = {"heading": "1;36", "error": "1;31", "warning": "1;33", "hint": "36", "good": "32"}
-_WORDS = re.compile(r"(?:(?<=^)|(?<= ))(error|warning|hint|note):(?= )", re.MULTILINE)
+_WORDS = late_pattern(r"(?:(?<=^)|(?<= ))(error|warning|hint|note):(?= )", re.MULTILINE)
 _STYLE_OF: dict[str, Style] = {"error": "error", "warning": "warning", "hint": "hint", "note": "hint"}
 _EXCERPT = "    "
 WIDTH = 80

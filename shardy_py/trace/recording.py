@@ -49,7 +49,7 @@ class Recording:
         """
         problem = solution.problem
         labels = self.names.labels(program, problem, copies)
-        given_names: dict[int, str] = {}
+        given_names: dict[int, str] = {} if copies is None else dict(copies.given_names)
         for original, stand_in, _ in () if copies is None else copies.stand_ins():
             given_names[stand_in.id] = given_names.get(original.id, original.name)
         others, indices = capture_other_ops(program, problem, labels, given_names)

@@ -87,6 +87,9 @@ class CopyLog:
 
     Args:
         semantics: Answers questions about ops.
+
+    Attributes:
+        given_names: The names in the given program of the ops that have another one, by their ids.
     """
 
     _semantics: OpSemantics
@@ -94,16 +97,12 @@ class CopyLog:
     _pending: list[tuple[Op, Op]] = field(factory=list, init=False)
     _merged: dict[int, Op] = field(factory=dict, init=False)
     _replaced: dict[int, Op] = field(factory=dict, init=False)
-    _converted: dict[int, Op] = field(factory=dict, init=False)
-    _constants: dict[int, Op] = field(factory=dict, init=False)
+    given_names: dict[int, str] = field(factory=dict, init=False)
     _stand_ins: list[tuple[Op, Op]] = field(factory=list, init=False)
-    _places: dict[int, str] = field(factory=dict, init=False)
 
-    def converted(self, op: Op, constant: Op) -> None:
-        """Record that a constant of a dialect is about to be replaced by one of another name."""
-        self._converted[constant.id] = op
-        self._constants[constant.id] = constant
-        self._places[constant.id] = op.location
+    def converted(self, op: Op) -> None:
+        """Record that a constant of a dialect is about to get another name."""
+        self.given_names[op.id] = op.name
 
     def copied(self, original: Op, copy: Op) -> None:
         """Record a copy; `given` records its user."""
@@ -115,10 +114,11 @@ class CopyLog:
             return
         root = self._pending[-1][0]
         for original, copy in self._pending:
-            place = self._places.get(original.id) or original.location
             through = "" if original is root else root.name
             reason = self._reason(original)
-            self._copies.append(_CopyPerUse(original, copy, place, reason, user, user.location, operand, through))
+            self._copies.append(
+                _CopyPerUse(original, copy, original.location, reason, user, user.location, operand, through)
+            )
         self._pending.clear()
 
     def merged(self, op: Op, remaining: Op) -> None:
@@ -132,8 +132,6 @@ class CopyLog:
 
     def stand_ins(self) -> Iterator[tuple[Op, Op, Op | None]]:
         """Yield each replaced or copied op, its replacement or copy, and the user of a copy per use."""
-        for stand_in, original in self._converted.items():
-            yield original, self._constants[stand_in], None
         yield from ((op, stand_in, None) for op, stand_in in self._stand_ins)
         for copy in self._copies:
             yield copy.original, copy.copy, copy.user
@@ -159,7 +157,7 @@ class CopyLog:
             present = following
         outcome: Outcome = "merged" if is_merged else "kept" if _stands_in(present, program) else "removed"
         return ConstantCopy(
-            op=self._converted.get(item.original.id, item.original).name,
+            op=self.given_names.get(item.original.id, item.original.name),
             location=item.location,
             type=", ".join(str(value.type) for value in item.original.results),
             reason=item.reason,

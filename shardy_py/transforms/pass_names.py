@@ -19,6 +19,7 @@ from shardy_py.ir.graph.op_names import FUNCTION
 from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins import Registry
 from shardy_py.plugins.installed import installed_registry
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.transforms.pass_options import make_pass, split_options
 from shardy_py.transforms.plugin_passes import guard_pass
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 ANCHORS = ("any", "builtin.module", FUNCTION)
 _ROOM = "shardy_py.transforms"
-_CLASS_OR_NAME = re.compile(r'^class (\w+)|^    name: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
+_CLASS_OR_NAME = late_pattern(r'^class (\w+)|^    name: ClassVar\[str\] = "([^"]+)"', re.MULTILINE)
 
 
 @cache

@@ -30,6 +30,10 @@ _SMALL = 1_000_000
 _AT_ONCE = 500
 """Number of ops that are read before the first of them is used; more take memory."""
 _HAS_ATTRIBUTES, _HAS_RESULTS, _HAS_OPERANDS, _HAS_SUCCESSORS, _HAS_REGIONS = 1, 2, 4, 8, 16
+_ONE, _TWO = 3, 5
+"""The numbers one and two as bytes."""
+_TWO_BYTES = 2
+"""The lowest two bits of a number that has two bytes."""
 _LONG = 255
 _SHORT = bytes([byte >> 1 if byte & 1 else _LONG for byte in range(256)])
 """The first byte of a number to the number, if it has no other bytes."""
@@ -134,12 +138,21 @@ def _read_ops(data: bytes, short: bytes, at: int, count: int) -> tuple[list[OpRe
             else:
                 at = end
         if mask & _HAS_OPERANDS:
-            end = at + 1 + short[at]
-            operands = short[at + 1 : end]
-            if short[at] == _LONG or _LONG in operands:
-                operands, at = _numbers(data, at)
+            size, first = data[at], data[at + 1]
+            # Most ops of a large function have one operand or two, with numbers of two bytes.
+            if size == _ONE and first & 3 == _TWO_BYTES:
+                operands = ((first | data[at + 2] << 8) >> 2,)
+                at += 3
+            elif size == _TWO and first & 3 == _TWO_BYTES and data[at + 3] & 3 == _TWO_BYTES:
+                operands = (first | data[at + 2] << 8) >> 2, (data[at + 3] | data[at + 4] << 8) >> 2
+                at += 5
             else:
-                at = end
+                end = at + 1 + short[at]
+                operands = short[at + 1 : end]
+                if short[at] == _LONG or _LONG in operands:
+                    operands, at = _numbers(data, at)
+                else:
+                    at = end
         if mask & _HAS_SUCCESSORS:
             _, at = _numbers(data, at)
         if mask & _HAS_REGIONS:
@@ -205,7 +218,6 @@ def read_number(data: bytes, at: int) -> tuple[int, int]:
 
 def _numbers(data: bytes, at: int) -> tuple[list[int], int]:
     """Read a number and as many more."""
-    # Values of a large function have numbers of two bytes, or of three, so that nearly every op comes here.
     count, at = _SHORT[data[at]], at + 1
     if count == _LONG:
         count, at = read_number(data, at - 1)

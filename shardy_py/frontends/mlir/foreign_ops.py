@@ -10,16 +10,17 @@ import re
 from collections.abc import Container, Iterator
 
 from shardy_py.frontends.mlir.newer_text import Edit, closing, edited, without_strings
+from shardy_py.support.late_patterns import late_pattern
 
-_PLAIN = re.compile(r"(?:^|[={};])[ \t]*(?P<name>(?P<dialect>[A-Za-z_]\w*)\.[\w.$]+)(?=[ \t\n])", re.M)
-_OPERANDS = re.compile(r"[ \t]*(?P<operands>(?:%[\w#$.-]+(?:\s*,\s*%[\w#$.-]+)*)?)[ \t]*")
-_TYPES = re.compile(r"\s*:\s*")
-_GENERIC = re.compile(r'"(?P<dialect>[A-Za-z_]\w*)\.[\w.$]+"\(')
-_PROPERTIES = re.compile(r"[ \t]*(?:\[[^\]\n]*\][ \t]*)?<\{")
-_REGIONS = re.compile(r"[ \t]*\(")
-_ATTRIBUTES = re.compile(r"[ \t]*\{")
-_LOCATION = re.compile(r"[ \t]+loc\(.*")
-_RESULTS = re.compile(r"%[\w$.-]+(?::(?P<count>\d+))?[ \t]*(?:,[^=\n]*)?=[ \t]*\Z")
+_PLAIN = late_pattern(r"(?:^|[={};])[ \t]*(?P<name>(?P<dialect>[A-Za-z_]\w*)\.[\w.$]+)(?=[ \t\n])", re.M)
+_OPERANDS = late_pattern(r"[ \t]*(?P<operands>(?:%[\w#$.-]+(?:\s*,\s*%[\w#$.-]+)*)?)[ \t]*")
+_TYPES = late_pattern(r"\s*:\s*")
+_GENERIC = late_pattern(r'"(?P<dialect>[A-Za-z_]\w*)\.[\w.$]+"\(')
+_PROPERTIES = late_pattern(r"[ \t]*(?:\[[^\]\n]*\][ \t]*)?<\{")
+_REGIONS = late_pattern(r"[ \t]*\(")
+_ATTRIBUTES = late_pattern(r"[ \t]*\{")
+_LOCATION = late_pattern(r"[ \t]+loc\(.*")
+_RESULTS = late_pattern(r"%[\w$.-]+(?::(?P<count>\d+))?[ \t]*(?:,[^=\n]*)?=[ \t]*\Z")
 
 
 def has_foreign_properties(data: bytes, known: Container[str]) -> bool:

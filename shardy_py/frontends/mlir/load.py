@@ -28,14 +28,15 @@ from shardy_py.frontends.mlir.portable_artifacts import (
 from shardy_py.frontends.mlir.shard_text import from_shard, has_shard_ops
 from shardy_py.frontends.sources import check_text, source_bytes
 from shardy_py.sharding.lexer import unescape
+from shardy_py.support.late_patterns import late_pattern
 
-_MAY_BE_NEWER = re.compile(rb"unreduced\s*=\s*[sm]|sdy\.(?:all_reduce|reduce_scatter)\s+[sm]")
+_MAY_BE_NEWER = late_pattern(rb"unreduced\s*=\s*[sm]|sdy\.(?:all_reduce|reduce_scatter)\s+[sm]")
 _FOREIGN_OP = "not found for custom op"
-_HIGH_ESCAPE = re.compile(rb"\\[89A-Fa-f][0-9A-Fa-f]")
+_HIGH_ESCAPE = late_pattern(rb"\\[89A-Fa-f][0-9A-Fa-f]")
 _STRING = rb'"((?:[^"\\\n]++|\\.)*+)"|"|//[^\n]*+'
 _BEFORE_VALUE = rb"=\s*\Z|loc\(\s*\Z"
 _NAMING = rb"(?:sym_name|callee|mesh_name)\s*=\s*\Z"
-_AFTER_OP_NAME = re.compile(rb"\s*+\(")
+_AFTER_OP_NAME = late_pattern(rb"\s*+\(")
 _CONTEXT = 40
 _STRING_SECTION = 0
 _ALIGNED = 0x80

@@ -20,8 +20,9 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.walk import entry_arguments
 from shardy_py.ir.interfaces.frontend import PrintedName
 from shardy_py.sharding.lexer import unescape
+from shardy_py.support.late_patterns import late_pattern
 
-_NAME_IN_LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)
+_NAME_IN_LOCATION = late_pattern(r'loc\("((?:[^"\\]|\\.)*)"(?:\(.*\))?\)', re.DOTALL)
 
 
 def native_values(program: Program) -> Iterator[tuple[Value, Any]]:

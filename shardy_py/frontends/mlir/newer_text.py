@@ -13,19 +13,20 @@ from collections.abc import Iterable
 
 from shardy_py.sharding.combiner import reduction_op_code, reduction_op_text
 from shardy_py.sharding.tensor import ReductionOp
+from shardy_py.support.late_patterns import late_pattern
 
 _OTHERS: tuple[ReductionOp, ...] = ("max", "min")
 _MARK = '"reduction:'
-_HIDDEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
-_UNREDUCED = re.compile(r"\bunreduced\s*=\s*(sum|max|min)\s*(?=\{)")
-_COLLECTIVE = re.compile(r"\bsdy\.(?:all_reduce|reduce_scatter)\s+(sum|max|min)\s*(?=[\[{])")
-_MESH = re.compile(r"(?:\bsdy\.mesh\s+@[^=]*=\s*<|\bmesh<)\[")
-_NEWER = re.compile(rf"{_UNREDUCED.pattern}|{_COLLECTIVE.pattern}")
+_HIDDEN = late_pattern(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_UNREDUCED = late_pattern(r"\bunreduced\s*=\s*(sum|max|min)\s*(?=\{)")
+_COLLECTIVE = late_pattern(r"\bsdy\.(?:all_reduce|reduce_scatter)\s+(sum|max|min)\s*(?=[\[{])")
+_MESH = late_pattern(r"(?:\bsdy\.mesh\s+@[^=]*=\s*<|\bmesh<)\[")
+_NEWER = late_pattern(rf"{_UNREDUCED.pattern}|{_COLLECTIVE.pattern}")
 _CLOSING = {"{": "}", "[": "]", "<": ">", "(": ")"}
 
-_MARKED_MESH = re.compile(r',?\s*"reduction:(?:max|min)"=1')
-_MARKED_AXES = re.compile(r'unreduced=\{([^{}]*?),?\s*"reduction:(max|min)"\}')
-_MARKED_COLLECTIVE = re.compile(
+_MARKED_MESH = late_pattern(r',?\s*"reduction:(?:max|min)"=1')
+_MARKED_AXES = late_pattern(r'unreduced=\{([^{}]*?),?\s*"reduction:(max|min)"\}')
+_MARKED_COLLECTIVE = late_pattern(
     r"\bsdy\.(?:all_reduce|reduce_scatter) (?P<axes>)[^\n]*?(?P<open> \{)(?P<before>[^\n{}]*?)"
     r"(?P<attribute>reduction_op = (?P<code>\d) : i32)(?P<after>[^\n{}]*\})"
 )

@@ -11,21 +11,22 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.frontends.mlir.newer_text import Edit, edited, without_strings
+from shardy_py.support.late_patterns import late_pattern
 
 _GRIDS = (b"shard.grid", b"mesh.mesh")
-_GRID = re.compile(r"\b(?:shard\.grid|mesh\.mesh)\s+(?P<name>@[\w$.-]+)\s*\(\s*shape\s*=\s*(?P<shape>[\dx?]+)\s*\)")
-_SHARDING = re.compile(
+_GRID = late_pattern(r"\b(?:shard\.grid|mesh\.mesh)\s+(?P<name>@[\w$.-]+)\s*\(\s*shape\s*=\s*(?P<shape>[\dx?]+)\s*\)")
+_SHARDING = late_pattern(
     r"(?P<value>%[\w$.-]+)\s*=\s*(?:shard|mesh)\.sharding\s+(?P<grid>@[\w$.-]+)\s+"
     r"split_axes\s*=\s*(?P<axes>\[(?:\s*\[[\d,\s]*\]\s*,?)*\s*\])(?P<rest>[^:\n]*):\s*!(?:shard|mesh)\.sharding"
 )
-_SHARD = re.compile(
+_SHARD = late_pattern(
     r"\b(?:shard|mesh)\.shard\s+(?P<source>%[\w$.#-]+)\s+to\s+(?P<sharding>%[\w$.-]+)(?:\s+annotate_for_users)?"
     r"(?P<attributes>\s*(?:\{[^{}]*\})?\s*):\s*(?P<type>tensor<(?P<shape>[\dx?]*)[^\n]*)"
 )
 _ATTRIBUTES = r"\s*<?\{(?P<attributes>[^{}]*)\}>?\s*:\s*"
-_GENERIC_GRID = re.compile(rf'"(?:shard\.grid|mesh\.mesh)"\(\){_ATTRIBUTES}\(\)\s*->\s*\(\)')
-_GENERIC_SHARDING = re.compile(rf'"(?:shard|mesh)\.sharding"\(\){_ATTRIBUTES}\(\)\s*->\s*!(?:shard|mesh)\.sharding')
-_GENERIC_SHARD = re.compile(
+_GENERIC_GRID = late_pattern(rf'"(?:shard\.grid|mesh\.mesh)"\(\){_ATTRIBUTES}\(\)\s*->\s*\(\)')
+_GENERIC_SHARDING = late_pattern(rf'"(?:shard|mesh)\.sharding"\(\){_ATTRIBUTES}\(\)\s*->\s*!(?:shard|mesh)\.sharding')
+_GENERIC_SHARD = late_pattern(
     r'"(?:shard|mesh)\.shard"\((?P<source>%[\w$.#-]+),\s*(?P<sharding>%[\w$.-]+)\)\s*(?:<?\{[^{}]*\}>?)?\s*:'
     r"\s*\([^()]*\)\s*->\s*"
 )
@@ -93,7 +94,7 @@ def _sharding_edits(plain: str, name: str) -> Iterator[Edit]:
     """Take out shardings, and write them where tensors are sharded by them; names are those of the last definition."""
     shardings: dict[str, tuple[str, list[str]]] = {}
     for match in sorted([*_SHARDING.finditer(plain), *_SHARD.finditer(plain)], key=re.Match.start):
-        if match.re is _SHARDING:
+        if match.re.pattern == _SHARDING.pattern:
             if match["rest"].strip():
                 part = match["rest"].split("=")[0].strip()
                 raise _refusal(f"a sharding has {part}, which Shardy does not know", match.start(), plain, name)

@@ -7,6 +7,7 @@ that replaced a call gets the location of the call around its own.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -74,6 +75,9 @@ def write(program: Program) -> ir.Module:
     """Update the native module; see `write_back`."""
     origin: NativeProgram = program.origin
     writer = _Writer(origin, program.call_sites, program.next_id())
+    writer.parse_shardings()
+    writer.rename(program.renamed)
+    program.renamed.clear()
     writer.write_attributes()
     writer.sync(program.body)
     writer.erase_removed()
@@ -95,11 +99,33 @@ class _Writer:
         self._seen = bytearray(num_ids)
         self._positions = array("i", [-1]) * num_ids
 
-    def write_attributes(self) -> None:
-        """Write all changes of attributes."""
+    def parse_shardings(self) -> None:
+        """Parse the shardings that are to be written."""
         changed = self._origin.changed
         overlays = {identity(attributes.overlay): attributes.overlay or {} for attributes in changed.values()}
         self._origin.codec.parse_together(value for overlay in overlays.values() for value in overlay.values())
+
+    def rename(self, ops: Iterable[Op]) -> None:
+        """Put a native op of the new name in the place of each op that has another name now, for all of its users."""
+        changed = self._origin.changed
+        for op in ops:
+            handle = op.handle
+            # One that has gone since is erased with the others.
+            if op.parent is None or handle is None:
+                continue
+            before = handle.native
+            native = self._maker.make(op, ir.InsertionPoint(before)).native
+            for old, new in zip(before.results, native.results, strict=True):
+                old.replace_all_uses_with(new)
+            handle.base.release(before)
+            before.erase()
+            handle.native = native
+            self._call_sites.locate(op, is_copy=True)
+            changed.pop(identity(handle), None)
+
+    def write_attributes(self) -> None:
+        """Write all changes of attributes."""
+        changed = self._origin.changed
         # Ops with the same attributes that make the same change share it.
         encoded: dict[int, Items] = {}
         for attributes in changed.values():

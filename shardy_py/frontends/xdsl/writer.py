@@ -47,7 +47,7 @@ class _Writer:
         native_block: NativeBlock = block.handle
         ops = list(block.ops)
         for op in ops:
-            if op.handle is None:
+            if op.handle is None or op_name(op.handle) != native_name(op):
                 self._create(op)
             else:
                 self._update(op)

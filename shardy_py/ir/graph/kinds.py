@@ -71,13 +71,13 @@ def kind_of(op: Op) -> SharedOpKind | None:
         return None
     attributes = op.attributes
     kind: SharedOpKind | None = getattr(attributes, "kind", None)
-    if kind is None:
+    if kind is None or kind.name != op.name:
         key: Any = getattr(attributes, "key", None)
         kinds: SharedOpKinds | None = getattr(key, "kinds", None)
         if kinds is None:
             return None
         kind = attributes.kind = kinds.of(op, key.contents)  # type: ignore[attr-defined]
-    return kind if kind.name == op.name else None
+    return kind
 
 
 def shares_facts(kind: SharedOpKind, program: Program, facts: object) -> bool:

@@ -312,6 +312,20 @@ class Op:
         regions, self.regions = self.regions, ()
         return regions
 
+    def rename(self, name: str) -> None:
+        """Become an op of another name with the same attributes, operands and results.
+
+        The uses of the results are in reverse order then, as if they had moved to those of a new op.
+        """
+        program = self.program
+        program.op_names.add(name)
+        program.index.rename(self.name, name)
+        self.name = name
+        for value in self.results:
+            value.uses.reverse()
+        if self.handle is not None:
+            program.renamed.append(self)
+
     def drop_uses(self) -> None:
         """Leave the use lists of all operands."""
         for number, value in enumerate(self.operands):
@@ -457,10 +471,12 @@ class Block:
         if anchor is not None and anchor.parent is not self:
             raise ValueError(f"{anchor!r} is not in this block")
         following = anchor.next if anchor else self.first
-        if op.regions:
-            op.program.index.invalidate()
-        else:
+        if not op.regions:
             op.program.index.enter(op.name)
+        elif following is None and self is op.program.body:
+            op.program.index.append(op)
+        else:
+            op.program.index.invalidate()
         op.parent, op.prev, op.next = self, anchor, following
         if anchor:
             anchor.next = op

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Generic, Protocol, TypeVar, cast
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from shardy_py.support.identity import identity
 
@@ -34,7 +34,11 @@ REPLICATED_TO_UNREDUCED = "sdy.replicated_to_unreduced"
 
 
 class NamedOp(Protocol):
-    """The attributes of an op that the index reads."""
+    """The parts of an op that the index reads."""
+
+    def walk(self) -> Iterator[Any]:
+        """Iterate over the op and all ops inside, each before those in its regions."""
+        ...
 
     @property
     def name(self) -> str:
@@ -63,7 +67,7 @@ class OpIndex(Generic[_Op]):
         walk: Returns all ops of the program as a new list, each before those in its regions.
     """
 
-    __slots__ = ("_derived", "_entered", "_is_stale", "_left", "_lists", "_walk")
+    __slots__ = ("_appended", "_derived", "_entered", "_is_stale", "_left", "_lists", "_walk")
 
     def __init__(self, walk: Callable[[], list[_Op]]) -> None:
         self._walk = walk
@@ -71,14 +75,13 @@ class OpIndex(Generic[_Op]):
         self._derived: dict[object, tuple[list[_Op], object]] = {}
         self._entered: set[str] = set()
         self._left: set[str] = set()
+        self._appended: list[_Op] = []
         self._is_stale = False
 
     def start(self, ops: list[_Op]) -> None:
         """Start with the ops of a program that was just read, each before those in its regions."""
         self._lists = {_ALL: ops}
-        self._entered.clear()
-        self._left.clear()
-        self._is_stale = False
+        self._forget_changes()
 
     def enter(self, name: str) -> None:
         """Note that an op without regions entered a block."""
@@ -87,6 +90,15 @@ class OpIndex(Generic[_Op]):
     def leave(self, name: str) -> None:
         """Note that an op without regions left its block."""
         self._left.add(name)
+
+    def append(self, op: _Op) -> None:
+        """Note that an op with regions, such as the copy of a function, came behind all others."""
+        self._appended.append(op)
+
+    def rename(self, before: str, after: str) -> None:
+        """Note that an op has another name; the list of all ops holds."""
+        for names in [names for names in self._lists if before in names or after in names]:
+            del self._lists[names]
 
     def invalidate(self) -> None:
         """Note that regions moved: any op may have been added, removed or reordered."""
@@ -135,12 +147,16 @@ class OpIndex(Generic[_Op]):
         """
         self._update()
         unlink()
-        self._entered.clear()
-        self._left.clear()
-        self._is_stale = False
+        self._forget_changes()
         ids = set(map(identity, gone))
         for names, ops in self._lists.items():
             self._lists[names] = [op for op in ops if identity(op) not in ids]
+
+    def _forget_changes(self) -> None:
+        self._entered.clear()
+        self._left.clear()
+        self._appended.clear()
+        self._is_stale = False
 
     def _all_ops(self) -> list[_Op]:
         ops = self._lists.get(_ALL)
@@ -149,15 +165,21 @@ class OpIndex(Generic[_Op]):
         return ops
 
     def _update(self) -> None:
-        """Drop invalid lists, and remove the ops that left from the others."""
+        """Drop invalid lists; add the ops behind all others to the rest, and remove those that left."""
         lists, entered, left = self._lists, self._entered, self._left
         if self._is_stale:
             lists.clear()
+            self._appended.clear()
             self._is_stale = False
         elif entered:
             # Ops without regions came: that changes nothing about those of other names, nor their order.
             for names in [names for names in lists if not names or not names.isdisjoint(entered)]:
                 del lists[names]
+        if self._appended:
+            ops = [inner for op in self._appended for inner in op.walk()] if lists else []
+            for names in lists:
+                lists[names] = [*lists[names], *[op for op in ops if not names or op.name in names]]
+            self._appended.clear()
         if left:
             for names in [names for names in lists if not names or not names.isdisjoint(left)]:
                 lists[names] = [op for op in lists[names] if op.parent is not None]

@@ -34,6 +34,7 @@ class Program:
         value_types: The types of all values that a frontend read, and maybe others, or None; ask `known_types`.
         index: The ops by name; ask it by the functions of `shardy_py.ir.graph.walk`.
         next_id: Returns a new id. An op and its first result have the same one, as each number is an object.
+        renamed: The ops that have another name than their frontend knows, until the program is written back.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
         kinds_hold: Whether an op is of the kind that it was found to be; false where somebody may change types.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
@@ -62,6 +63,7 @@ class Program:
         "origin",
         "originals",
         "plugin_problems",
+        "renamed",
         "rules",
         "scope_of",
         "shardings",
@@ -80,6 +82,7 @@ class Program:
         self.shardings: dict[int, TensorSharding] = {}
         self.rules: dict[int, OpShardingRule] = {}
         self.facts: dict[object, Callable[[Op], Any]] = {}
+        self.renamed: list[Op] = []
         self.stand_ins: dict[int, tuple[Op, ...]] = {}
         self.kinds_hold = False
         self.has_foreign_types: bool | None = None

@@ -14,6 +14,7 @@ from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["HloFrontend", "HloModule", "import_hlo"]
 
 _SUFFIXES = (".hlo", ".hlo.txt")
-_TEXT = re.compile(r"(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+HloModule\s", re.DOTALL)
-_HEAD = re.compile(r"^\s*HloModule\s.*", re.MULTILINE)
-_PARTITIONS = re.compile(r"\bnum_partitions=(\d+)")
-_BYTES = re.compile(_TEXT.pattern.encode(), re.DOTALL)
+_TEXT = late_pattern(r"(?:\s++|//[^\n]*+\n|/\*.*?\*/)*+HloModule\s", re.DOTALL)
+_HEAD = late_pattern(r"^\s*HloModule\s.*", re.MULTILINE)
+_PARTITIONS = late_pattern(r"\bnum_partitions=(\d+)")
+_BYTES = late_pattern(_TEXT.pattern.encode(), re.DOTALL)
 
 
 @frozen(eq=False)

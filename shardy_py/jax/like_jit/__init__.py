@@ -7,7 +7,6 @@ XLA simplifies nothing before it propagates; other backends may simplify first.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.support.late_patterns import late_pattern
 
 __all__ = [
     "ConversionError",
@@ -49,7 +49,7 @@ def is_jax_program(source: Any, frontend: Frontend) -> bool:
     return isinstance(source, (bytes, bytearray)) and is_serialized_export(bytes(source))
 
 
-_JAX_MODULE = re.compile(r"module @p?jit_[^\n]*\bmhlo\.num_partitions\b")
+_JAX_MODULE = late_pattern(r"module @p?jit_[^\n]*\bmhlo\.num_partitions\b")
 _HEAD_BYTES = 1 << 16
 """The first bytes of a file, in which the line of its module is; locations may stand before it."""
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.support.arguments import parse_integer, shown
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.values import frozen
 
 Place = tuple[str, int]
 """A factor name and its column."""
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"(?P<space>\s+)|(?P<dots>\.\.\.[0-9]*)|(?P<arrow>->)|(?P<name>[^\W\d]\w*)|(?P<mark>[(),])|(?P<bad>.)"
 )
 

@@ -67,23 +67,15 @@ class ConstantOrScalarSplitterPass(NoFields):
 
 def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | None = None) -> None:
     """Turn constants of dialects into ``sdy.constant``, which no folding merges again."""
-    table = program.shardings
     program.op_names.add(CONSTANT)
     names = names_with_trait(program, semantics, AsSdyConstant)
     always = {name for name in names if AsSdyConstant in (semantics.traits_of_name(name) or ())}
     for op in ops_among(program, names):
-        block = op.parent
-        if block is None or not (op.name in always or AsSdyConstant in semantics.get_traits(op)):
+        if op.parent is None or not (op.name in always or AsSdyConstant in semantics.get_traits(op)):
             continue
-        constant = clone_op(op, {})
-        constant.name = CONSTANT
         if log is not None:
-            log.converted(op, constant)
-        block.insert_after(op.prev, constant)
-        for old in op.results:
-            old.replace_all_uses_with(constant.results[old.index])
-            table.pop(old.id, None)
-        block.remove(op)
+            log.converted(op)
+        op.rename(CONSTANT)
 
 
 class _Kind(NamedTuple):

@@ -8,6 +8,7 @@ propagate_sharding_from_func_to_call.cc::PropagateShardingFromFuncToCallPass.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from typing import ClassVar
 
@@ -58,12 +59,13 @@ class ImportFuncCallsPass:
             VerificationError: a function that does not exist is called.
         """
         refuse_too_many_copies(program)
+        had_computations = NAMED_COMPUTATION in program.op_names
         importer = _Importer(program, context)
         for call in calls_callees_first(program):
             importer.replace(call)
         importer.erase_functions()
         if self.add_data_flow_edges_on_named_computations:
-            _add_edges(program, context)
+            _add_edges(program, context, ops_named(program, NAMED_COMPUTATION) if had_computations else importer.new)
 
 
 @frozen
@@ -76,9 +78,13 @@ class _Imported:
 
 
 class _Importer:
-    """Replaces calls; the first call of a function takes its body, the others get copies."""
+    """Replaces calls; the first call of a function takes its body, the others get copies.
 
-    __slots__ = ("_context", "_imported", "_meshes", "_program", "_symbols")
+    Attributes:
+        new: The named computations that took the places of calls.
+    """
+
+    __slots__ = ("_context", "_imported", "_meshes", "_program", "_symbols", "new")
 
     def __init__(self, program: Program, context: PassContext) -> None:
         self._program = program
@@ -86,6 +92,7 @@ class _Importer:
         self._symbols = SymbolTable(program)
         self._meshes = program.meshes
         self._imported: dict[int, _Imported] = {}
+        self.new: list[Op] = []
 
     def replace(self, call: Op) -> None:
         """Replace one call."""
@@ -94,6 +101,7 @@ class _Importer:
         if imported is None and not has_body(function):
             return
         computation = self._new_computation(call, function)
+        self.new.append(computation)
         if imported is None:
             region = move_region(function, computation, terminator=REGION_RETURN)
             shardings = complete_unless_maximal(self._program.shardings, region.blocks[0].arguments, self._meshes)
@@ -145,8 +153,8 @@ def _attributes(call: Op, function: Op) -> dict[str, Attribute]:
     return result  # type: ignore[return-value]
 
 
-def _add_edges(program: Program, context: PassContext) -> None:
-    for computation in ops_named(program, NAMED_COMPUTATION):
+def _add_edges(program: Program, context: PassContext, computations: Iterable[Op]) -> None:
+    for computation in computations:
         data_flow = context.semantics.get_data_flow(computation)
         if data_flow is not None:
             add_edges(program, data_flow.get_block_argument_edge_owners(computation))

@@ -12,7 +12,7 @@ NAMES = ("toy.a", "toy.b", "toy.loop")
 
 
 def _edit(program: Program, action: str, name: str, number: int) -> None:
-    """Insert, move, erase or unlink an op at some place."""
+    """Insert, append with an op inside, rename, move, erase or unlink an op at some place."""
     ops = list(program.walk())
     block = program.body
     if ops and action == "nest":
@@ -21,12 +21,19 @@ def _edit(program: Program, action: str, name: str, number: int) -> None:
             loop.add_region(Region([type(block)(program)]))
         block = loop.regions[0].block
         action = "insert"
+    if action == "append":
+        loop = Op(program, name, regions=[Region([type(block)(program)])])
+        loop.regions[0].block.append(Op(program, NAMES[number % len(NAMES)]))
+        block.append(loop)
+        return
     if action == "insert" or not ops:
         block.append(Op(program, name))
         return
     op = ops[number % len(ops)]
     if action == "erase":
         op.erase()
+    elif action == "rename":
+        op.rename(name)
     elif action == "move":
         assert op.parent is not None
         op.parent.remove(op)
@@ -42,7 +49,7 @@ def _roots(ops: list[Op]) -> list[Op]:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(("insert", "nest", "move", "erase", "unlink")),
+            st.sampled_from(("insert", "append", "nest", "rename", "move", "erase", "unlink")),
             st.sampled_from(NAMES),
             st.integers(0, 20),
             st.sets(st.sampled_from(NAMES), max_size=2),
