@@ -19,16 +19,6 @@ pytestmark = pytest.mark.torch
 MESH = {"data": 2, "model": 2}
 
 
-@pytest.fixture(scope="module")
-def mesh() -> Iterator[Any]:
-    """A device mesh of four processes, of which this is the first and the others do not answer."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
-    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    dist.destroy_process_group()
-
-
 class Mapped(nn.Module):
     """A linear layer, and a function of its shards."""
 

@@ -155,7 +155,12 @@ class GraphBuilder:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in attributes.items()}
+    """Return attributes as the code of a graph can write them, without those of propagation."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in attributes.items()
+        if not name.startswith("sdy.")
+    }
 
 
 def _offset(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> int:

@@ -258,11 +258,23 @@ class ParallelMethods:
                 tensors.append(port.shard(next(inputs).to(port.device_mesh.device_type)))
             elif argument.kind == "constant":
                 tensors.append(port.shard(step.trace.tensors[argument.name]))
-            elif argument.kind == "parameter":
-                tensors.append(port.padded(self.get_parameter(argument.name).to_local()))  # type: ignore[attr-defined]
             else:
-                tensors.append(port.padded(self.get_buffer(argument.name).to_local()))  # type: ignore[attr-defined]
+                tensors.append(_shard_of(_state_tensor(self, argument.name), port))
         return tensors
+
+
+def _state_tensor(module: Any, name: str) -> Any:
+    """Return a parameter or buffer, or the tensor in its place during `torch.func.functional_call`."""
+    tensor = module
+    for part in name.split("."):
+        tensor = getattr(tensor, part)
+    return tensor
+
+
+def _shard_of(tensor: Any, port: ModulePort) -> Any:
+    """Return the padded shard of a parameter or buffer; one that a caller put there may be placed otherwise."""
+    is_placed = getattr(tensor, "placements", None) == port.placements
+    return port.padded(tensor.to_local()) if is_placed else port.shard(tensor)
 
 
 def _tensors(leaves: Sequence[Any]) -> list[Any]:
