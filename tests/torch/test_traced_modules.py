@@ -51,9 +51,7 @@ def test_recurrent_layers_drop_out_between_each_other(name: str, mesh: Any) -> N
 
 def test_recurrent_layers_of_shards_are_code(mesh: Any) -> None:
     """Also where a weight is sharded, and the layer gathers it."""
-    parallel = sdy.parallelize(
-        nn.LSTM(6, 8), mesh, torch.randn(5, 4, 6), {"weight_ih_l0": ("model", None)}
-    )
+    parallel = sdy.parallelize(nn.LSTM(6, 8), mesh, torch.randn(5, 4, 6), {"weight_ih_l0": ("model", None)})
     output, _ = parallel(torch.randn(5, 4, 6))
     assert output.shape == (5, 4, 8)
 

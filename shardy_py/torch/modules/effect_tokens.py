@@ -6,7 +6,6 @@ before the results. The order of nodes says the same.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 

@@ -47,6 +47,7 @@ class ParallelProgram:
         strict: Whether an op without a local form is an error.
         whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
         dynamic_shapes: Whether inputs may have other shapes than the example's.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
         request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
         plan: The plan for the first program.
@@ -63,6 +64,7 @@ class ParallelProgram:
     strict: bool
     whole_outputs: bool
     dynamic_shapes: bool
+    bucket_bytes: float
     request: PlanRequest | None
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
@@ -150,6 +152,7 @@ class ParallelProgram:
             self.groups,
             in_shardings=shardings,
             plan=self.plan if first is None else None,
+            bucket_bytes=self.bucket_bytes,
             strict=self.strict,
             warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
             options=self.options,
