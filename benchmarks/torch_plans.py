@@ -30,6 +30,7 @@ import shardy_py as sdy
 BATCH, LENGTH, WIDTH, HEADS, INNER, VOCABULARY, LAYERS, EXPERTS = 4, 32, 128, 8, 384, 1024, 2, 4
 DEVICES = 4
 MODELS = ("llama", "gpt2", "mixtral")
+BUCKET_BYTES = 25e6
 
 
 class Gated(nn.Module):
@@ -176,11 +177,17 @@ def compare_times(rounds: int) -> float:
 
 
 def _our_step(model: nn.Module, mesh: Any, tokens: torch.Tensor, labels: torch.Tensor) -> Callable[[], None]:
-    columns, inputs = (("model", "data"), None), ("data",)
-    shardings: dict[Any, Any] = {"*.[qkv].weight": columns, "*.w[13].weight": columns, "*.o.weight": ("data", "model")}
-    shardings |= {"*.w2.weight": ("data", "model"), "embed.weight": columns, "head.weight": columns}
-    shardings |= {"*norm*.weight": ("data",), "tokens": inputs, "labels": inputs}
-    parallel = sdy.parallelize(model, mesh, tokens, shardings, loss=loss_of, example_targets=(labels,))
+    # The batch first: what is sharded over `data` otherwise is gathered for it, as by FSDP.
+    columns, rows, inputs = '[{"model", "data"}p1, {}]', '[{"data"}p1, {"model"}p1]', '[{"data"}p0, {}]'
+    shardings: dict[Any, Any] = {f"*.{name}.weight": columns for name in ("[qkv]", "w[13]")}
+    shardings |= {f"*.{name}.weight": rows for name in ("o", "w2")} | {"*norm*.weight": '[{"data"}p1]'}
+    shardings |= {"embed.weight": columns, "head.weight": columns, "tokens": inputs, "labels": inputs}
+    parallel = sdy.parallelize(
+        *(model, mesh, tokens, shardings),
+        loss=loss_of,
+        example_targets=(labels,),
+        bucket_bytes=BUCKET_BYTES,
+    )
     return _step(lambda: parallel(tokens, labels), parallel)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
@@ -22,3 +24,14 @@ def _seeded() -> None:
     # Workers share the cores already; threads that wait for each other take longer than the work.
     torch.set_num_threads(1)
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Iterator[Any]:
+    """A device mesh of four processes, of which this is the first and the others do not answer."""
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
+    dist.destroy_process_group()

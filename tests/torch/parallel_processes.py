@@ -109,13 +109,14 @@ _TENSOR = {"*.[qkv]_proj.weight": ("model", None), "*.gate_proj.weight": ("model
 _DECODER = {"tokens": ("data",), "labels": ("data",), **_TENSOR, "embed_tokens.weight": ("model", None)}
 _BOTH = {"x": ("data",), "up.weight": ("model", "data"), "down.weight": ("data", "model")}
 _WORDS = {"tokens": ("data",), "head.weight": ("model", None)}
+_BUCKETS = {"bucket_bytes": 25e6}
 CASES = {
-    "decoder": Case(_tied_decoder, _GRID, (4, 8), _DECODER, 32, is_loss_inside=True),
+    "decoder": Case(_tied_decoder, _GRID, (4, 8), _DECODER, 32, is_loss_inside=True, options=_BUCKETS),
     "decoder_4": Case(Decoder, {"model": 4}, (4, 8), {**_TENSOR, "embed_tokens.weight": ("model", None)}, 32),
     "images": Case(Images, _GRID, (8, 3, 6, 6), {0: ("data",)}),
-    "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}),
+    "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}, options=_BUCKETS),
     "grid": Case(Perceptron, _GRID, (8, 16), _BOTH),
-    "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True),
+    "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True, options=_BUCKETS),
     "routed": Case(lambda: RoutedExperts("data"), _GRID, (16, 8), {"x": ("data",)}),
     "planned": Case(
         Perceptron, _GRID, (8, 16), {"up.bias": ("model",)}, options={"plan": "auto", "budget_memory": 15_000}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.distributed.tensor import Partial, Replicate, Shard
 
@@ -17,16 +16,6 @@ from tests.torch.simulated import simulated
 
 pytestmark = pytest.mark.torch
 MESH = {"data": 2, "model": 2}
-
-
-@pytest.fixture(scope="module")
-def mesh() -> Iterator[Any]:
-    """A device mesh of four processes, of which this is the first and the others do not answer."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
-    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    dist.destroy_process_group()
 
 
 class Mapped(nn.Module):

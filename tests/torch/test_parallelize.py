@@ -6,13 +6,11 @@ import copy
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import nn
 
 import shardy_py as sdy
@@ -29,16 +27,6 @@ def trained() -> dict[str, list[dict[str, Any]]]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=True)
     collected: dict[str, list[dict[str, Any]]] = json.loads(done.stdout.splitlines()[-1])
     return collected
-
-
-@pytest.fixture
-def mesh() -> Iterator[Any]:
-    """A device mesh of four processes, of which this is the first and the others do not answer."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
-    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
-    dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("name", CASES)

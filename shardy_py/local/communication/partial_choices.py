@@ -66,7 +66,8 @@ class PartialChoices:
     by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
     partial_uses: set[tuple[int, int]] = field(factory=set, init=False)
     values: list[Value] = field(factory=list, init=False)
-    _able: set[int] = field(factory=set, init=False)
+    _able: dict[int, int] = field(factory=dict, init=False)
+    """The ops between each value that could be partial and one that is."""
     _edges: list[tuple[Op, Value, list[Value], list[Value]]] = field(factory=list, init=False)
     _count: int = field(default=0, init=False)
 
@@ -113,7 +114,7 @@ class PartialChoices:
         """Find the values that could be partial; return whether some are."""
         edges = [edge for edge in self._edges if _can_add(edge[1])]
         while True:
-            self._able = {target.id for edge in edges for target in edge[2]}
+            self._able = dict.fromkeys((target.id for edge in edges for target in edge[2]), 0)
             makes_partial = [self._find_able_in(block) for block in blocks]
             if not any(makes_partial):
                 return False
@@ -134,10 +135,11 @@ class PartialChoices:
             if op.name in STEPS or self.semantics.get_data_flow(op) is None:
                 for value in op.results if op.name not in STEPS else ():
                     if _can_add(value) and self.is_produced_partial(value):
-                        self._able.add(value.id)
+                        self._able[value.id] = 0
                         makes_partial = True
-                if self._partial_group(op) is not None:
-                    self._able.update(value.id for value in op.results)
+                group = self._partial_group(op)
+                if group is not None:
+                    self._able[op.results[0].id] = self._distance(op, group) + 1
                 continue
             for region in op.regions:
                 for inner in region.blocks:
@@ -149,17 +151,24 @@ class PartialChoices:
         if op.name in STEPS or not op.operands or len(op.results) != 1 or not _can_add(op.results[0]):
             return None
         sources = [source_of(value).id for value in op.operands]
-        if self._able.isdisjoint(sources):
+        if self._able.keys().isdisjoint(sources):
             return None
         routes = self.routes.of(op.results[0])
         if routes and routes[0].summed_axes:
             return None
-        for group in self.distribution(op, COMBINERS[self.kind.reduction]):
-            group_values = {sources[number] for number in group}
-            if not self._able.isdisjoint(group_values):
-                others = (source for number, source in enumerate(sources) if number not in group)
-                return group if group_values.isdisjoint(others) else None
-        return None
+        groups = self.distribution(op, COMBINERS[self.kind.reduction])
+        able = [group for group in groups if any(sources[number] in self._able for number in group)]
+        if not able:
+            return None
+        # Of a product of two that could be partial, the one that was made just before: the other one may have to be
+        # complete for other ops between.
+        group = min(able, key=lambda group: self._distance(op, group))
+        others = (source for number, source in enumerate(sources) if number not in group)
+        return group if {sources[number] for number in group}.isdisjoint(others) else None
+
+    def _distance(self, op: Op, group: Collection[int]) -> int:
+        sources = (source_of(op.operands[number]).id for number in group)
+        return min(self._able[source] for source in sources if source in self._able)
 
     def _add_block(self, block: Block) -> None:
         for op in block.ops:

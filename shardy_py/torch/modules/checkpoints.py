@@ -100,6 +100,11 @@ def _traced_graph() -> Any:
     return None if mode is None else mode.tracer.graph
 
 
+def has_checkpoints(traced: Any) -> bool:
+    """Return whether nodes of a traced graph are in checkpoints."""
+    return any(_REGION in node.meta for node in traced.nodes)
+
+
 def checkpoint_regions(
     traced: Any, explicit: Program, localization: Localized, builder: GraphBuilder
 ) -> dict[Any, int | None]:

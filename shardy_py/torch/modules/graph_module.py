@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shardy_py.ir.graph.op_names import FUNCTION
-from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
-from shardy_py.torch.modules.collective_nodes import COLLECTIVES, start_collective
+from shardy_py.torch.modules.collective_buckets import CollectiveBucket, collective_buckets, passes_on
+from shardy_py.torch.modules.collective_nodes import COLLECTIVES, start_bucket, start_collective
 from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
 from shardy_py.torch.parallel.runner import dtype_of
@@ -24,7 +25,15 @@ def has_control_flow(program: Program) -> bool:
     return any(op.regions or op.name.startswith("higher_order.") for op in program.walk() if op.name != FUNCTION)
 
 
-def make_graph(program: Program, groups: ProcessGroups, torch_device: Any, names: Sequence[str]) -> GraphBuilder:
+def make_graph(
+    program: Program,
+    groups: ProcessGroups,
+    torch_device: Any,
+    names: Sequence[str],
+    *,
+    forward_count: int | None = None,
+    bucket_bytes: float = 0.0,
+) -> GraphBuilder:
     """Return the builder with the FX graph of a local program.
 
     Args:
@@ -32,9 +41,14 @@ def make_graph(program: Program, groups: ProcessGroups, torch_device: Any, names
         groups: The process groups.
         torch_device: The device of PyTorch on which tensors are made.
         names: The names of the arguments.
+        forward_count: How many of the results, the first ones, are those of a forward pass; None for one pass.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
     """
     check_groups_outside(program, groups.ranks)
-    builder = GraphBuilder(groups, torch_device)
+    ops = list(program.functions["main"].regions[0].blocks[0].ops)
+    forward = None if forward_count is None else ops[-1].operands[:forward_count]
+    buckets = collective_buckets(ops, forward, bucket_bytes) if bucket_bytes else {}
+    builder = GraphBuilder(groups, torch_device, buckets)
     builder.build(program, names)
     return builder
 
@@ -46,15 +60,19 @@ class GraphBuilder:
         graph: The graph.
         groups: The process groups.
         torch_device: The device of PyTorch on which tensors are made.
-        counts: Kind of collective to how many the graph has.
+        buckets: The collectives that one call runs, by the id of each.
+        counts: Kind of collective to how many calls the graph has.
     """
 
-    def __init__(self, groups: ProcessGroups, torch_device: Any) -> None:
+    def __init__(
+        self, groups: ProcessGroups, torch_device: Any, buckets: Mapping[int, CollectiveBucket] | None = None
+    ) -> None:
         import torch
 
         self.graph = torch.fx.Graph()
         self.groups = groups
         self.torch_device = torch_device
+        self.buckets = buckets or {}
         self.counts: dict[str, int] = {}
         self._nodes: dict[int, Any] = {}
         self._waited: dict[Any, Callable[[], Any]] = {}
@@ -89,27 +107,59 @@ class GraphBuilder:
         node = self._nodes.get(value.id)
         return node if isinstance(node, torch.fx.Node) else None
 
-    def start(self, kind: str, node: Any, finish: Callable[[Any], Any]) -> Callable[[], Any]:
-        """Note a started collective.
+    def start(self, kind: str, target: Any, *args: Any) -> Any:
+        """Return the node that starts a collective.
 
         Args:
             kind: Its kind.
-            node: The node that starts it.
-            finish: Makes the value of what was received.
+            target: The functional collective.
+            args: Its arguments.
         """
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        return self.call(target, *args)
+
+    def wait(self, node: Any) -> Any:
+        """Return the node that waits for what a collective receives."""
         import torch
 
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        return lambda: finish(self.call(torch.ops._c10d_functional.wait_tensor.default, node))
+        return self.call(torch.ops._c10d_functional.wait_tensor.default, node)
 
     def _add(self, op: Op) -> None:
         space, _, kind = op.name.partition(".")
-        if kind in COLLECTIVES and space == "spmd":
+        if op.results and op.results[0].id in self._nodes:
+            # A bucket ahead has needed it.
+            return
+        if op.id in self.buckets:
+            self._add_bucket(op, kind)
+        elif self.buckets and not self._can_be_added(op):
+            # What uses its result comes later, too, and adds it.
+            return
+        elif kind in COLLECTIVES and space == "spmd":
             self._waited[op.results[0].id] = start_collective(self, op, kind, self._tensor(op.operands[0]))
         elif space == "spmd":
             self._nodes[op.results[0].id] = _FORMS[kind](self, op, [self._value(value) for value in op.operands])
         else:
             self._add_call(op)
+
+    def _add_bucket(self, op: Op, kind: str) -> None:
+        """Start the collectives of a bucket where it starts."""
+        bucket = self.buckets[op.id]
+        if op is not bucket.start:
+            return
+        finished = start_bucket(self, bucket.ops, kind, [self._tensor(each.operands[0]) for each in bucket.ops])
+        self._waited.update(zip((each.results[0].id for each in bucket.ops), finished, strict=True))
+
+    def _is_known(self, value: Value) -> bool:
+        return value.id in self._nodes or value.id in self._waited
+
+    def _can_be_added(self, op: Op) -> bool:
+        """Return whether an op does not wait for a bucket that starts later."""
+        while passes_on(op) and not self._is_known(op.operands[0]):
+            producer = op.operands[0].defining_op
+            if producer is None or not passes_on(producer):
+                return False
+            op = producer
+        return True
 
     def _add_call(self, op: Op) -> None:
         """Add the call of an operator."""
@@ -136,7 +186,9 @@ class GraphBuilder:
         return [self.call(operator.getitem, node, number) for number in range(count)]
 
     def _value(self, value: Any) -> Any:
-        """Return the node of a value, or the number that it is."""
+        """Return the node of a value, or the number that it is; what computes it is added, if it was not before."""
+        if value.defining_op is not None and not self._is_known(value):
+            self._add(value.defining_op)
         if value.id in self._waited:
             self._nodes[value.id] = self._waited.pop(value.id)()
         return self._nodes[value.id]
@@ -155,7 +207,12 @@ class GraphBuilder:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in attributes.items()}
+    """Return attributes as the code of a graph can write them, without those of propagation."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in attributes.items()
+        if not name.startswith("sdy.")
+    }
 
 
 def _offset(builder: GraphBuilder, op: Op, operands: Sequence[Any]) -> int:

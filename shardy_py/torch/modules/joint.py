@@ -16,7 +16,9 @@ from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.support.identity import identity
 from shardy_py.torch.frontend.origin import Argument, ArgumentKind
 from shardy_py.torch.modules.checkpoints import checkpoints_noted
+from shardy_py.torch.modules.effect_tokens import drop_effect_tokens
 from shardy_py.torch.modules.input_names import input_names
+from shardy_py.torch.modules.recurrent_layers import recurrent_dropout
 from shardy_py.values import frozen
 
 
@@ -98,6 +100,7 @@ def trace_joint(
         stack.enter_context(mode)
         stack.enter_context(torch.enable_grad())
         stack.enter_context(_as_in_an_export())
+        stack.enter_context(recurrent_dropout())
         warnings = stack.enter_context(checkpoints_noted())
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
@@ -107,6 +110,7 @@ def trace_joint(
             message = f"the module cannot be traced: {str(error).strip().splitlines()[0] if str(error) else error!r}"
             hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"
             raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
+        drop_effect_tokens(joint.graph_module.graph)
         trace = _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
         return evolve(trace, warnings=tuple(warnings.values()))
 

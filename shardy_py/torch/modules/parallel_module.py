@@ -47,6 +47,7 @@ class ParallelProgram:
         strict: Whether an op without a local form is an error.
         whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
         dynamic_shapes: Whether inputs may have other shapes than the example's.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
         request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
         plan: The plan for the first program.
@@ -63,6 +64,7 @@ class ParallelProgram:
     strict: bool
     whole_outputs: bool
     dynamic_shapes: bool
+    bucket_bytes: float
     request: PlanRequest | None
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
@@ -150,6 +152,7 @@ class ParallelProgram:
             self.groups,
             in_shardings=shardings,
             plan=self.plan if first is None else None,
+            bucket_bytes=self.bucket_bytes,
             strict=self.strict,
             warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
             options=self.options,
@@ -258,11 +261,23 @@ class ParallelMethods:
                 tensors.append(port.shard(next(inputs).to(port.device_mesh.device_type)))
             elif argument.kind == "constant":
                 tensors.append(port.shard(step.trace.tensors[argument.name]))
-            elif argument.kind == "parameter":
-                tensors.append(port.padded(self.get_parameter(argument.name).to_local()))  # type: ignore[attr-defined]
             else:
-                tensors.append(port.padded(self.get_buffer(argument.name).to_local()))  # type: ignore[attr-defined]
+                tensors.append(_shard_of(_state_tensor(self, argument.name), port))
         return tensors
+
+
+def _state_tensor(module: Any, name: str) -> Any:
+    """Return a parameter or buffer, or the tensor in its place during `torch.func.functional_call`."""
+    tensor = module
+    for part in name.split("."):
+        tensor = getattr(tensor, part)
+    return tensor
+
+
+def _shard_of(tensor: Any, port: ModulePort) -> Any:
+    """Return the padded shard of a parameter or buffer; one that a caller put there may be placed otherwise."""
+    is_placed = getattr(tensor, "placements", None) == port.placements
+    return port.padded(tensor.to_local()) if is_placed else port.shard(tensor)
 
 
 def _tensors(leaves: Sequence[Any]) -> list[Any]:

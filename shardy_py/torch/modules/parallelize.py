@@ -23,6 +23,7 @@ def parallelize(
     example_kwargs: Mapping[str, Any] | None = None,
     whole_outputs: bool = True,
     dynamic_shapes: bool = False,
+    bucket_bytes: float = 0.0,
     strict: bool = False,
     plan: Literal["auto"] | None = None,
     budget_memory: float | None = None,
@@ -47,6 +48,9 @@ def parallelize(
         whole_outputs: Whether the module returns whole tensors; otherwise DTensors.
         dynamic_shapes: Whether inputs of later calls may have other shapes; each has a program of its own, which is
             made when it comes first.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors, such as 25e6: parameters
+            are gathered, and gradients reduced, in buckets. 0 is a call for each tensor. A module with checkpoints of
+            activations has no buckets.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
         plan: ``auto`` places what ``in_shardings`` leave open so that a step takes the least time, as `plan` does; the
             plan is ``sdy_program.plan`` of the module.
@@ -83,6 +87,7 @@ def parallelize(
         strict,
         whole_outputs,
         dynamic_shapes,
+        bucket_bytes,
         plan_request(plan, machine, budget_memory, kind),
         options,
     )

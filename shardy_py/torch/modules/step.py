@@ -14,7 +14,7 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan
-from shardy_py.torch.modules.checkpoints import checkpoint_regions
+from shardy_py.torch.modules.checkpoints import checkpoint_regions, has_checkpoints
 from shardy_py.torch.modules.expressible import make_expressible, tie_pairs
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
@@ -36,7 +36,7 @@ class LocalStep:
         graphs: The forward and the backward pass.
         arguments: The ports of inputs, parameters, buffers and constants, in the order of the graphs.
         outputs: The ports of the outputs of the forward pass; None for those that are no tensors.
-        counts: Kind of collective to how many run forward and backward.
+        counts: Kind of collective to how many calls run forward and backward.
         function: The function of PyTorch's autograd that runs both passes; None where there is no backward pass.
     """
 
@@ -56,6 +56,7 @@ def make_step(
     *,
     in_shardings: Any,
     plan: AutomaticPlan | None,
+    bucket_bytes: float,
     strict: bool,
     warn: Callable[[Diagnostic], None],
     options: Mapping[str, Any],
@@ -68,6 +69,7 @@ def make_step(
         groups: The process groups.
         in_shardings: The shardings of inputs, parameters and buffers.
         plan: The plan of the module, which has these shardings already; None without one.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
         strict: Whether an op without a local form is an error; otherwise it runs on gathered operands, with a warning.
         warn: Gets warnings.
         options: Further options of `propagate`.
@@ -111,8 +113,16 @@ def make_step(
     ]
     kinds = [item.kind for item in program.origin.arguments]
     tangents = kinds.count("tangent")
-    builder = make_graph(localization.program, groups, device_mesh.device_type, names)
     forward_count = sum(item.kind != "gradient" and item.is_tensor for item in trace.outputs)
+    builder = make_graph(
+        localization.program,
+        groups,
+        device_mesh.device_type,
+        names,
+        forward_count=forward_count,
+        # A checkpoint that computes one tensor of a bucket again would move all of them again.
+        bucket_bytes=0.0 if has_checkpoints(trace.module.graph) else bucket_bytes,
+    )
     buffers = {item.name for item in trace.outputs if item.kind == "buffer"}
     written = [number for number, name in enumerate(names) if name in buffers]
     checkpoints = checkpoint_regions(trace.module.graph, explicit, localization, builder)
