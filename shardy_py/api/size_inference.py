@@ -6,7 +6,7 @@ shape of a reshape, are known where ops say which integers they give; see `Resul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from attrs import field
@@ -23,7 +23,7 @@ from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_bod
 from shardy_py.ir.graph.types import TensorType, function_type
 from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.passes import PassContext
-from shardy_py.ir.interfaces.result_sizes import Numbers, StaticOp
+from shardy_py.ir.interfaces.result_sizes import Numbers
 from shardy_py.plugins import Registry
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
@@ -56,7 +56,7 @@ class SizeInference:
     rules: Mapping[int, OpShardingRule | None]
     callees: Mapping[int, Op]
     numbers: dict[int, Numbers] = field(factory=dict, init=False)
-    static: dict[int, StaticOp] = field(factory=dict, init=False)
+    static: dict[int, Callable[[Op], Value]] = field(factory=dict, init=False)
     met: dict[int, Op] = field(factory=dict, init=False)
 
     @classmethod
@@ -125,30 +125,32 @@ class SizeInference:
 
     def _follow_op(self, op: Op) -> bool:
         """Take what the definition of an op says of its results."""
-        is_known = op.id in self.met or any(value.id in self.numbers for value in op.results[:1])
+        is_known = op.id in self.met or any(None not in self.numbers.get(value.id, (None,)) for value in op.results[:1])
         sizes_of = None if is_known else self.registry.get_sizes(op)
         sizes = None if sizes_of is None else sizes_of(op, self._numbers_of)
         if sizes is None:
             return False
         if sizes.is_met:
             self.met[op.id] = op
+        has_more_numbers = sizes.numbers is not None and sizes.numbers != self.numbers.get(op.results[0].id)
         if sizes.numbers is not None:
             self.numbers[op.results[0].id] = sizes.numbers
         if sizes.static is not None:
             self.static[op.id] = sizes.static
         shape = sizes.shape
         is_new = shape is not None and sum(_give_shape(value, shape) for value in op.results) > 0
-        return is_new or sizes.numbers is not None or sizes.is_met
+        return is_new or sizes.is_met or has_more_numbers
 
     def _numbers_of(self, value: Value) -> Numbers | None:
         return self.numbers.get(value.id)
 
     def _unify(self, values: Sequence[Value]) -> bool:
         """Give values of one shape the sizes and integers that any of them has, and return whether any are new."""
-        known = next((self.numbers[value.id] for value in values if value.id in self.numbers), None)
-        unknown = [value.id for value in values if known is not None and value.id not in self.numbers]
-        self.numbers.update({number: known for number in unknown if known is not None})
-        return _unify_shapes(values) or bool(unknown)
+        known = [self.numbers[value.id] for value in values if value.id in self.numbers]
+        joined = max(known, key=lambda numbers: sum(number is not None for number in numbers), default=None)
+        changed = [value.id for value in values if joined is not None and self.numbers.get(value.id) != joined]
+        self.numbers.update({number: joined for number in changed if joined is not None})
+        return _unify_shapes(values) or bool(changed)
 
     def _follow_data_flow(self, op: Op) -> bool:
         data_flow = self.registry.get_data_flow(op)
@@ -164,7 +166,8 @@ class SizeInference:
         targets = {value.id: value for value in (*region_arguments(op), *op.results)}
         for target, owner in members.targets.items():
             edges.setdefault(owner.id, []).append(targets[target])
-        return sum(self._unify(values) for values in edges.values()) > 0
+        # Only the sizes: what is counted in a loop changes.
+        return sum(map(_unify_shapes, edges.values())) > 0
 
     def _follow_rule(self, op: Op, rule: OpShardingRule) -> bool:
         factors, is_new = _factor_sizes(op, rule), False
@@ -193,16 +196,17 @@ def _close_function(function: Op) -> None:
     function.attributes["function_type"] = RawAttribute(str(function_type(*types)))
 
 
-def _replace(op: Op, static: StaticOp) -> None:
-    """Make an op of dynamic sizes one of known sizes; its shardings stay."""
-    kept = {name: value for name, value in op.attributes.items() if name.startswith("sdy.")}
-    operands, types = [op.operands[number] for number in static.operands], [value.type for value in op.results]
-    new = Op(op.program, static.name, operands, types, {**static.attributes, **kept})
-    assert op.parent is not None
-    op.parent.insert_before(op, new)
-    for value, other in zip(op.results, new.results, strict=True):
-        value.replace_all_uses_with(other)
+def _replace(op: Op, static: Callable[[Op], Value]) -> None:
+    """Put a result of known sizes in the place of that of an op; its shardings stay."""
+    value = static(op)
+    if value.defining_op is not None:
+        value.defining_op.attributes.update({name: item for name, item in op.attributes.items() if _is_of_shardy(name)})
+    op.result.replace_all_uses_with(value)
     op.erase()
+
+
+def _is_of_shardy(name: str) -> bool:
+    return name.startswith("sdy.")
 
 
 def _factor_sizes(op: Op, rule: OpShardingRule) -> dict[int, int]:

@@ -7,24 +7,26 @@ StablehloCanonicalizeDynamism.cpp.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.attributes import case_of, dense_of, integer_of, integers_of
 from shardy_dialects.stablehlo.local.literals import array
+from shardy_dialects.stablehlo.new_ops import create
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.graph.types import TensorType, static_shape, tensor
 from shardy_py.ir.interfaces.result_sizes import (
     Numbers,
     NumbersOf,
     ResultSizes,
     SizesOf,
-    StaticOp,
     constant_sizes,
     has_few_integers,
 )
 
+Static = Callable[[Op], Value]
 _ASSERTION = "shape_assertion"
 
 
@@ -56,6 +58,17 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
+def _op(name: str, operands: Sequence[int] = (), attributes: Mapping[str, Attribute] | None = None) -> Static:
+    """Return what builds an op of some of the operands."""
+    return lambda op: create(op, name, [op.operands[number] for number in operands], attributes or {})
+
+
+def _known(numbers: Numbers | None) -> tuple[int, ...] | None:
+    """Return elements all of which are known."""
+    known = tuple(number for number in numbers or () if number is not None)
+    return None if numbers is None or len(known) < len(numbers) else known
+
+
 def _shape(value: Value) -> tuple[int | None, ...]:
     """Return the sizes of a value, None for those that are not known."""
     return value.type.shape if isinstance(value.type, TensorType) else ()
@@ -79,7 +92,9 @@ def _arithmetic(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     count = max(map(len, known))
     columns = [numbers * count if len(numbers) == 1 else numbers for numbers in known]
     try:
-        return ResultSizes(numbers=tuple(int(function(*row)) for row in zip(*columns, strict=True)))
+        return ResultSizes(
+            numbers=tuple(None if None in row else int(function(*row)) for row in zip(*columns, strict=True))
+        )
     except ZeroDivisionError:
         return None
 
@@ -137,7 +152,7 @@ def _pad(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
 _PADDING = (("edge", "_low"), ("edge", "_high"), ("interior", ""))
 
 
-def _padded(value: Value, low: Numbers, high: Numbers, interior: Numbers) -> list[int | None]:
+def _padded(value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> list[int | None]:
     rows = zip(_shape(value), low, high, interior, strict=True)
     return [
         None if size is None else before + size + max(size - 1, 0) * between + after
@@ -146,52 +161,66 @@ def _padded(value: Value, low: Numbers, high: Numbers, interior: Numbers) -> lis
 
 
 def _dynamic_pad(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    low, high, interior = map(numbers_of, op.operands[2:5])
+    low, high, interior = (_known(numbers_of(value)) for value in op.operands[2:5])
     if low is None or high is None or interior is None:
         return None
     attributes = {
         f"{name}_padding{end}": value for (name, end), value in zip(_PADDING, (low, high, interior), strict=True)
     }
-    return ResultSizes(
-        _padded(op.operands[0], low, high, interior), static=StaticOp("stablehlo.pad", (0, 1), attributes)
-    )
+    return ResultSizes(_padded(op.operands[0], low, high, interior), static=_op("stablehlo.pad", (0, 1), attributes))
 
 
 def _real_dynamic_slice(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    starts, limits, strides = map(numbers_of, op.operands[1:4])
-    if starts is None or limits is None or strides is None:
-        return None
-    shape = [max(0, -(-(last - first) // step)) for first, last, step in zip(starts, limits, strides, strict=True)]
-    attributes = {"start_indices": array(starts), "limit_indices": array(limits), "strides": array(strides)}
-    return ResultSizes(shape, static=StaticOp("stablehlo.slice", (0,), attributes))
+    unknown = (None,) * len(_shape(op.results[0]))
+    starts, limits, strides = (numbers_of(value) or unknown for value in op.operands[1:4])
+    rows = zip(starts, limits, strides, strict=True)
+    shape = [None if None in row else max(0, -(-(row[1] - row[0]) // row[2])) for row in rows]  # type: ignore[operator]
+    all_starts, all_limits, all_strides = _known(starts), _known(limits), _known(strides)
+    if all_starts is None or all_limits is None or all_strides is None:
+        return ResultSizes(shape, static=_dynamic_slice if all_strides == (1,) * len(shape) else None)
+    attributes = {"start_indices": all_starts, "limit_indices": all_limits, "strides": all_strides}
+    arrays = {name: array(numbers) for name, numbers in attributes.items()}
+    return ResultSizes(shape, static=_op("stablehlo.slice", (0,), arrays))
+
+
+def _dynamic_slice(op: Op) -> Value:
+    """Build a slice of known sizes from starts along one dimension, which may differ from run to run."""
+    line, starts = op.operands[1], []
+    element_type = getattr(line.type, "element_type", "i64")
+    for dim in range(len(op.results[0].shape)):
+        bounds = {"start_indices": array([dim]), "limit_indices": array([dim + 1]), "strides": array([1])}
+        row = create(op, "stablehlo.slice", [line], bounds, tensor(1, dtype=element_type))
+        starts.append(create(op, "stablehlo.reshape", [row], {}, tensor(dtype=element_type)))
+    sizes = {"slice_sizes": array(op.results[0].shape)}
+    return create(op, "stablehlo.dynamic_slice", [op.operands[0], *starts], sizes)
 
 
 def _dynamic_broadcast(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     attributes = {"broadcast_dimensions": array(integers_of(op, "broadcast_dimensions"))}
-    return _of_shape(numbers_of(op.operands[1]), StaticOp("stablehlo.broadcast_in_dim", (0,), attributes))
+    return _of_shape(numbers_of(op.operands[1]), _op("stablehlo.broadcast_in_dim", (0,), attributes))
 
 
 def _dynamic_reshape(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    sizes = _of_shape(numbers_of(op.operands[1]), StaticOp("stablehlo.reshape", (0,)))
+    sizes = _of_shape(numbers_of(op.operands[1]), _op("stablehlo.reshape", (0,)))
     return _reshape(op, numbers_of) if sizes is None else sizes
 
 
 def _dynamic_iota(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     attributes = {"iota_dimension": op.attributes["iota_dimension"]}
-    return _of_shape(numbers_of(op.operands[0]), StaticOp("stablehlo.iota", (), attributes))
+    return _of_shape(numbers_of(op.operands[0]), _op("stablehlo.iota", (), attributes))
 
 
-def _of_shape(shape: Numbers | None, static: StaticOp) -> ResultSizes | None:
+def _of_shape(shape: Numbers | None, static: Static) -> ResultSizes | None:
     return None if shape is None else ResultSizes(shape, static=static)
 
 
 def _dynamic_gather(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    sizes = numbers_of(op.operands[2])
+    sizes = _known(numbers_of(op.operands[2]))
     if sizes is None:
         return None
     attributes = {name: value for name, value in op.attributes.items() if not name.startswith("sdy.")}
     return ResultSizes(
-        _gathered(op, sizes), static=StaticOp("stablehlo.gather", (0, 1), {**attributes, "slice_sizes": array(sizes)})
+        _gathered(op, sizes), static=_op("stablehlo.gather", (0, 1), {**attributes, "slice_sizes": array(sizes)})
     )
 
 
@@ -199,7 +228,7 @@ def _gather(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     return ResultSizes(_gathered(op, integers_of(op, "slice_sizes")))
 
 
-def _gathered(op: Op, sizes: Numbers) -> list[int | None]:
+def _gathered(op: Op, sizes: Sequence[int]) -> list[int | None]:
     """Return the shape of the result of a gather: the sizes of windows, and those of the indices around them."""
     from shardy_dialects.stablehlo.attributes import dimension_numbers_of
 
@@ -256,7 +285,7 @@ def _convolution(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
 
 
 def _dynamic_conv(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    padding = numbers_of(op.operands[2])
+    padding = _known(numbers_of(op.operands[2]))
     if padding is None:
         return None
     from shardy_py.ir.graph.attributes import RawAttribute
@@ -267,7 +296,7 @@ def _dynamic_conv(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     sizes = _convolved(op, list(padding))
     return ResultSizes(
         None if sizes is None else sizes.shape,
-        static=StaticOp("stablehlo.convolution", (0, 1), {**attributes, "padding": text}),
+        static=_op("stablehlo.convolution", (0, 1), {**attributes, "padding": text}),
     )
 
 
@@ -305,7 +334,7 @@ def _custom_call(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     if op.attributes.get("call_target_name") != _ASSERTION or not op.operands:
         return None
     numbers = [numbers_of(value) for value in op.operands]
-    if numbers[0] is None:
+    if numbers[0] is None or numbers[0][0] is None:
         return None
     if not numbers[0][0]:
         message = str(op.attributes.get("error_message", "an assertion about sizes does not hold"))

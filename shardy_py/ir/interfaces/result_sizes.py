@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
-from shardy_py.ir.graph.attributes import Attribute, DenseElements
+from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 from shardy_py.values import frozen
 
-Numbers = tuple[int, ...]
-
-
-@frozen
-class StaticOp:
-    """The op that stands for one of dynamic sizes once all sizes are known.
-
-    Args:
-        name: Its name.
-        operands: The numbers of the operands that it keeps.
-        attributes: Its attributes.
-    """
-
-    name: str
-    operands: Sequence[int] = ()
-    attributes: Mapping[str, Attribute] = {}
+Numbers = tuple[int | None, ...]
+"""The elements of a small tensor of integers, None for those that are not known."""
 
 
 @frozen
@@ -35,13 +21,13 @@ class ResultSizes:
     Args:
         shape: The sizes of every result; None where they follow from the rule, or are not known yet.
         numbers: The elements of the first result, row-major, where it is a small tensor of integers.
-        static: The op in the place of this one once all sizes are known.
+        static: Builds what stands in the place of the result once all sizes are known, before the op.
         is_met: Whether the op is an assertion about sizes that holds, so that it can be left out.
     """
 
     shape: Sequence[int | None] | None = None
     numbers: Numbers | None = None
-    static: StaticOp | None = None
+    static: Callable[[Op], Value] | None = None
     is_met: bool = False
 
 
@@ -66,5 +52,6 @@ def constant_sizes(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     elements = op.attributes.get("value") if has_few_integers(op) else None
     if not isinstance(elements, DenseElements):
         return None
-    count, numbers = prod(static_shape(op.results[0].type) or ()), tuple(map(int, elements.values))
+    numbers: Numbers = tuple(map(int, elements.values))
+    count = prod(static_shape(op.results[0].type) or ())
     return ResultSizes(numbers=numbers * count if len(numbers) == 1 else numbers)

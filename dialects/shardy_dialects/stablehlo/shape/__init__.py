@@ -17,7 +17,7 @@ from shardy_py.plugins import Bitcast, Broadcast, ConstantFoldable, PassThrough,
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 from shardy_py.sharding.rules.pointwise import expanded_rule
-from shardy_py.sharding.rules.reshape import reshape_rule
+from shardy_py.sharding.rules.reshape import reshape, reshape_rule
 from shardy_py.sharding.rules.reshape import transpose_rule as transposition
 
 BROADCAST, RESHAPE = "stablehlo.broadcast_in_dim", "stablehlo.reshape"
@@ -38,7 +38,7 @@ def register(definitions: Definitions) -> None:
         cost=reshaping,
     )
     definitions.define(
-        "stablehlo.dynamic_reshape", reshape_rule, extended=True, local=FACETS.local("localize_dynamic_reshape")
+        "stablehlo.dynamic_reshape", reshape, extended=True, local=FACETS.local("localize_dynamic_reshape")
     )
     definitions.define(
         "stablehlo.transpose",
