@@ -80,14 +80,14 @@ def count_result(result: Result, local: CountedProgram, machine: MachineLike | N
 def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     from shardy_py.cost.session import Session
 
-    arguments = _arguments_of(result)
+    arguments = arguments_of_run(result)
     known = keywords(arguments)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = Session.open(**{name: known[name] for name in names})
     return session.evaluate(order_of(arguments), machine, partitioner="xla", **setting).cost
 
 
-def _arguments_of(result: Result) -> PropagateArguments:
+def arguments_of_run(result: Result) -> PropagateArguments:
     """Return the arguments of a run, with the program as it was given.
 
     Raises:

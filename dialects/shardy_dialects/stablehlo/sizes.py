@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from math import prod
 
 from shardy_dialects.stablehlo.attributes import case_of, dense_of, integer_of, integers_of
@@ -117,11 +118,8 @@ def _broadcast(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
 
 def _concatenate(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     dim = integer_of(op, "dimension")
-    parts = (
-        [numbers_of(value) for value in op.operands] if has_few_integers(op) and len(_shape(op.results[0])) == 1 else []
-    )
-    known = [part for part in parts if part is not None]
-    numbers = sum(known, ()) if parts and len(known) == len(parts) else None
+    parts = [numbers_of(value) or (None,) * (_shape(value)[dim] or 0) for value in op.operands]
+    numbers = tuple(chain.from_iterable(parts)) if _is_line_of_numbers(op) else None
     sizes = [_shape(value)[dim] for value in op.operands]
     shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     shape[dim] = None if None in sizes else sum(sizes)
