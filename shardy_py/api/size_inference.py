@@ -16,7 +16,7 @@ from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.data_flow import edge_members
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size, is_dynamic
-from shardy_py.ir.graph.op_names import CALL, FUNCTION, MANUAL_COMPUTATION
+from shardy_py.ir.graph.op_names import CALL, CONSTANT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_body
@@ -96,8 +96,26 @@ class SizeInference:
                 _replace(op, self.static[op.id])
         for op in self.met.values():
             op.erase()
-        if self.static or self.met:
+        self._fold_numbers()
+        if self.static or self.met or self.numbers:
             erase_dead_ops(self.program, self.registry)
+
+    def _fold_numbers(self) -> None:
+        """Put constants in the places of the scalars that are known: the number of turns of a loop is one."""
+        for function in self.functions:
+            block = function.regions[0].blocks[0]
+            values = [*block.arguments, *(value for op in list(function.walk()) for value in op.results)]
+            for value in values:
+                anchor = block.first if value.defining_op is None else value.defining_op
+                numbers = self.numbers.get(value.id, (None,))
+                is_number = None not in numbers and getattr(value.type, "element_type", "i1") != "i1"
+                if not is_number or value.shape or anchor is None or not value.uses or _is_constant(value):
+                    continue
+                elements = RawAttribute(f"dense<{numbers[0]}> : {value.type}")
+                constant = Op(self.program, CONSTANT, (), [value.type], {"value": elements})
+                assert anchor.parent is not None
+                anchor.parent.insert_before(anchor, constant)
+                value.replace_all_uses_with(constant.result)
 
     def _follow(self, op: Op) -> bool:
         """Give the values of an op what follows, and return whether there is anything new."""
@@ -137,8 +155,9 @@ class SizeInference:
             self.numbers[op.results[0].id] = sizes.numbers
         if sizes.static is not None:
             self.static[op.id] = sizes.static
+        is_new = _unify_dimensions(sizes.equal)
         shape = sizes.shape
-        is_new = shape is not None and sum(_give_shape(value, shape) for value in op.results) > 0
+        is_new |= shape is not None and sum(_give_shape(value, shape) for value in op.results) > 0
         return is_new or sizes.is_met or has_more_numbers
 
     def _numbers_of(self, value: Value) -> Numbers | None:
@@ -264,6 +283,19 @@ def _unify_shapes(values: Sequence[Value]) -> bool:
         return False
     shape = tuple(next((size for size in sizes if size is not None), None) for sizes in zip(*shapes, strict=True))
     return sum(set_shape(value, shape) for value in values if is_dynamic(value.type)) > 0
+
+
+def _unify_dimensions(dimensions: Sequence[tuple[Value, int]]) -> bool:
+    """Give dimensions the size that any of them has, and return whether any is new."""
+    known = [value.type.shape[dim] for value, dim in dimensions if isinstance(value.type, TensorType)]
+    size = next((item for item in known if item is not None), None)
+    is_new = False
+    for value, dim in dimensions if size is not None else ():
+        shape = list(getattr(value.type, "shape", ()))
+        if shape and shape[dim] is None:
+            shape[dim] = size
+            is_new |= set_shape(value, tuple(shape))
+    return is_new
 
 
 def _give_shape(value: Value, shape: Sequence[int | None]) -> bool:

@@ -64,7 +64,7 @@ class Polynomial:
 
     def __str__(self) -> str:
         order = sorted(self.terms, key=lambda powers: (-sum(powers), [-power for power in powers]))
-        return " + ".join(map(self._term, order)) or "0"
+        return " + ".join(map(self._term, order)).replace("+ -", "- ") or "0"
 
     def _term(self, powers: Powers) -> str:
         powered = zip(self.names, powers, strict=True)

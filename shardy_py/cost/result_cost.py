@@ -67,7 +67,8 @@ def _refuse_dynamic_sizes(main: Op) -> None:
         dims = [dim for dim, size in enumerate(getattr(value.type, "shape", ())) if size is None]
         if dims:
             message = f"a cost needs a number for dimension {dims[0]} of argument {name} of type {value.type}"
-            hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}"
+            hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}; without times"
+            hint += " and numbers: shardy cost without --machine, or Result.cost_expressions()"
             raise UnsupportedError(Diagnostic("size-not-known", message, main.location, main.name, hint))
 
 

@@ -41,6 +41,15 @@ def unknown_sizes(program: Program, main: Op, registry: Registry) -> list[list[s
             ties.tie([(value.id, dim) for value in values], [shape[dim] for shape in shapes])
     for op in program.walk():
         ties.tie_factors(op, registry)
+        sizes_of = registry.get_sizes(op)
+        sizes = None if sizes_of is None else sizes_of(op, lambda value: None)
+        if sizes is not None and sizes.equal:
+            shapes = [getattr(value.type, "shape", ()) for value, _ in sizes.equal]
+            dims = [dim for _, dim in sizes.equal]
+            ties.tie(
+                [(value.id, dim) for value, dim in sizes.equal],
+                [shape[dim] for shape, dim in zip(shapes, dims, strict=True)],
+            )
     classes: dict[Dimension, list[str]] = {}
     for value, name in zip(entry_arguments(main), argument_names(main), strict=True):
         for dim, size in enumerate(getattr(value.type, "shape", ())):

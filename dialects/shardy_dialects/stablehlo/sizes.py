@@ -333,13 +333,23 @@ def _custom_call(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
         return None
     numbers = [numbers_of(value) for value in op.operands]
     if numbers[0] is None or numbers[0][0] is None:
-        return None
+        return ResultSizes(equal=_compared_sizes(op.operands[0]))
     if not numbers[0][0]:
         message = str(op.attributes.get("error_message", "an assertion about sizes does not hold"))
         for position, values in enumerate(numbers[1:]):
             message = message.replace(f"{{{position}}}", "?" if values is None else str(values[0]))
         raise OptionError(Diagnostic("size-conflict", message, op.location, op.name, "give other sizes"))
     return ResultSizes(is_met=True)
+
+
+def _compared_sizes(condition: Value) -> list[tuple[Value, int]]:
+    """Return the two dimensions that a condition says are one size."""
+    compare = condition.defining_op
+    if compare is None or compare.name != "stablehlo.compare" or case_of(compare, "comparison_direction") != "EQ":
+        return []
+    sides = [value.defining_op for value in compare.operands]
+    reads = [side for side in sides if side is not None and side.name == "stablehlo.get_dimension_size"]
+    return [(read.operands[0], integer_of(read, "dimension")) for read in reads] if len(reads) == len(sides) else []
 
 
 SIZES: Mapping[str, SizesOf] = {

@@ -22,12 +22,14 @@ class ResultSizes:
         shape: The sizes of every result; None where they follow from the rule, or are not known yet.
         numbers: The elements of the first result, row-major, where it is a small tensor of integers.
         static: Builds what stands in the place of the result once all sizes are known, before the op.
+        equal: Dimensions of operands, or of other values, that are one size: values, each with the number of one.
         is_met: Whether the op is an assertion about sizes that holds, so that it can be left out.
     """
 
     shape: Sequence[int | None] | None = None
     numbers: Numbers | None = None
     static: Callable[[Op], Value] | None = None
+    equal: Sequence[tuple[Value, int]] = ()
     is_met: bool = False
 
 
