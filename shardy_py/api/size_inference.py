@@ -130,7 +130,7 @@ class SizeInference:
             return is_new
         if rule is not None:
             return self._follow_rule(op, rule) or is_new
-        if op.name.startswith("sdy.") and len(op.operands) == len(op.results) == 1:
+        if op.name.startswith("sdy.") and not op.regions and len(op.operands) == len(op.results) == 1:
             # Constraints, reshards and collectives have the type of the whole tensor before and after.
             return self._unify([op.operands[0], op.results[0]]) or is_new
         return is_new

@@ -60,7 +60,9 @@ def _refuse_numbers(op: Op) -> None:
 
 
 def _with_location(op: Op) -> Op:
-    """Return an op, or the next one that uses its result and comes from the source: a constant is there for others."""
+    """Return an op, or for a constant, which is there for others, the next one that comes from the source."""
+    if op.operands:
+        return op
     seen = {op.id}
     waiting = [op]
     for item in waiting:
