@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from shardy_dialects.linalg.dynamic_sizes import EMPTY, SIZES, empty_rule, empty_traits, localize_empty, whole_size
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
@@ -12,7 +13,6 @@ from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import (
     Concatenation,
     ConstantFoldable,
-    ConstantLike,
     Dialect,
     Elementwise,
     PassThrough,
@@ -24,6 +24,7 @@ from shardy_py.plugins import (
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
 from shardy_py.sharding.rules import concatenate, reshape
+from shardy_py.sharding.unknown_size import is_derived
 
 
 def window_rule(op: Op) -> OpShardingRule | None:
@@ -139,7 +140,7 @@ def _static(rule: Callable[[Op], OpShardingRule | None], op: Op) -> OpShardingRu
 
 def register(dialect: Dialect) -> None:
     """Define the ops on tensors."""
-    dialect.op("tensor.empty", traits=[ConstantLike, Pure], local=local_by_types)
+    dialect.op(EMPTY, traits=[Pure], traits_of=empty_traits, rule=empty_rule, local=localize_empty, sizes=SIZES[EMPTY])
     dialect.op(
         "tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule), local=local_by_types
     )
@@ -171,7 +172,7 @@ def register(dialect: Dialect) -> None:
         rule=partial(_static, partial(regroup_rule, groups_of_result=False)),
         local=local_by_types,
     )
-    dialect.op("tensor.dim", traits=[Pure], local=localize_dim)
+    dialect.op("tensor.dim", traits=[Pure], local=localize_dim, sizes=SIZES["tensor.dim"])
     for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
 
@@ -249,6 +250,8 @@ def localize_dim(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy()
     if index is None or shape is None:
         raise no_local_form("it is not known of which dimension the op gives the size")
+    if is_derived(shape[index]):
+        return [whole_size(op, shard, index)]
     return shard.emit.op("arith.constant", (), [op.results[0].type], {"value": shape[index]}).results
 
 
