@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import local_by_types
@@ -41,6 +42,11 @@ def empty_rule(op: Op) -> OpShardingRule | None:
     return builder.build()
 
 
+def dim_rule(op: Op) -> OpShardingRule:
+    """Let the tensor be sharded in any way: only its type matters."""
+    return OpShardingRuleBuilder.for_op(op).add_pointwise(tensor_shape(op.operands[0])).build()
+
+
 def localize_empty(op: Op, shard: Shard) -> Sequence[Value]:
     """Return the op with the sizes that the tensor has on the device."""
     dims = [dim for dim, size in enumerate(op.results[0].shape) if is_near_derived(size)]
@@ -59,8 +65,12 @@ def whole_size(op: Op, shard: Shard, dim: int) -> Value:
 
 
 def _with_number(shard: Shard, name: str, value: Value, number: int) -> Value:
-    constant = shard.emit.op("arith.constant", (), [value.type], {"value": number}).result
-    return shard.emit.op(name, [value, constant], [value.type]).result
+    return shard.emit.op(name, [value, index_constant(shard, value, number)], [value.type]).result
+
+
+def index_constant(shard: Shard, like: Value, number: int) -> Value:
+    """Return a number of the type of another one."""
+    return shard.emit.op("arith.constant", (), [like.type], {"value": RawAttribute(f"{number} : {like.type}")}).result
 
 
 def _dim_sizes(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from shardy_dialects.linalg.dynamic_sizes import EMPTY, SIZES, empty_rule, empty_traits, localize_empty, whole_size
+from shardy_dialects.linalg.dynamic_sizes import (
+    EMPTY,
+    SIZES,
+    dim_rule,
+    empty_rule,
+    empty_traits,
+    index_constant,
+    localize_empty,
+    whole_size,
+)
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
@@ -17,6 +26,7 @@ from shardy_py.plugins import (
     Elementwise,
     PassThrough,
     Pure,
+    ReadsSizes,
     Shard,
     no_local_form,
     with_window,
@@ -172,7 +182,7 @@ def register(dialect: Dialect) -> None:
         rule=partial(_static, partial(regroup_rule, groups_of_result=False)),
         local=local_by_types,
     )
-    dialect.op("tensor.dim", traits=[Pure], local=localize_dim, sizes=SIZES["tensor.dim"])
+    dialect.op("tensor.dim", traits=[Pure, ReadsSizes], rule=dim_rule, local=localize_dim, sizes=SIZES["tensor.dim"])
     for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
 
@@ -252,7 +262,7 @@ def localize_dim(op: Op, shard: Shard) -> Sequence[Value]:
         raise no_local_form("it is not known of which dimension the op gives the size")
     if is_derived(shape[index]):
         return [whole_size(op, shard, index)]
-    return shard.emit.op("arith.constant", (), [op.results[0].type], {"value": shape[index]}).results
+    return [index_constant(shard, op.results[0], shape[index])]
 
 
 def localize_constant(op: Op, shard: Shard) -> Sequence[Value]:

@@ -122,7 +122,8 @@ def _concatenate(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     numbers = tuple(chain.from_iterable(parts)) if _is_line_of_numbers(op) else None
     sizes = [_shape(value)[dim] for value in op.operands]
     shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
-    shape[dim] = None if None in sizes else sum(sizes)
+    known = [size for size in sizes if size is not None]
+    shape[dim] = sum(known) if len(known) == len(sizes) else None
     return ResultSizes(shape, numbers)
 
 

@@ -10,7 +10,7 @@ import shardy_py as sdy
 
 FILLED = """
 sdy.mesh @mesh = <["d"=2]>
-func.func @main(%x: tensor<?x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) -> (tensor<?x8xf32>, index) {
+func.func @main(%x: tensor<?x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) -> tensor<?x8xf32> {
   %dim = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
   %size = tensor.dim %x, %dim : tensor<?x8xf32>
@@ -19,7 +19,7 @@ func.func @main(%x: tensor<?x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"},
     ^bb0(%in: f32, %out: f32): "linalg.yield"(%in) : (f32) -> ()
   }) : (f32, tensor<?x8xf32>) -> tensor<?x8xf32>
   %sum = arith.addf %x, %filled : tensor<?x8xf32>
-  return %sum, %size : tensor<?x8xf32>, index
+  return %sum : tensor<?x8xf32>
 }
 """
 
