@@ -45,7 +45,7 @@ COMMANDS = {
 """Commands of ``shardy`` beside those in the files of `shardy_py.cli.commands`."""
 
 RESULT_METHODS = {
-    "shardy_py.cost.result_methods:CostMethods": "advise cost memory",
+    "shardy_py.cost.result_methods:CostMethods": "advise cost cost_expressions memory",
     "shardy_py.explain.result_methods:ExplainMethods": (
         "_repr_html_ explain explain_op explainer explore not_settled picture"
     ),

@@ -180,6 +180,8 @@ class LocalOptions:
         optimize: Send the fewest bytes: equal things once, early or late, before loops or after them. Otherwise each
             op communicates as propagation left it.
         reorder_sums: Add partial results before they are combined, which changes how sums are rounded.
+        pad_dynamic_sizes: Run arrays whose dynamic sizes have no equal parts, with padding in the last parts; otherwise
+            they are errors.
     """
 
     strict: bool = False
@@ -187,3 +189,4 @@ class LocalOptions:
     combine_multi_dimension_reduce_scatter: bool = False
     optimize: bool = True
     reorder_sums: bool = True
+    pad_dynamic_sizes: bool = False

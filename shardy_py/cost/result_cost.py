@@ -67,7 +67,8 @@ def _refuse_dynamic_sizes(main: Op) -> None:
         dims = [dim for dim, size in enumerate(getattr(value.type, "shape", ())) if size is None]
         if dims:
             message = f"a cost needs a number for dimension {dims[0]} of argument {name} of type {value.type}"
-            hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}"
+            hint = f"give it, --size {name}.{dims[0]}=64, or in Python sizes={{'{name}.{dims[0]}': 64}}; without times"
+            hint += " and numbers: shardy cost without --machine, or Result.cost_expressions()"
             raise UnsupportedError(Diagnostic("size-not-known", message, main.location, main.name, hint))
 
 
@@ -80,14 +81,14 @@ def count_result(result: Result, local: CountedProgram, machine: MachineLike | N
 def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
     from shardy_py.cost.session import Session
 
-    arguments = _arguments_of(result)
+    arguments = arguments_of_run(result)
     known = keywords(arguments)
     names = [item.name for item in fields(SessionArguments) if item.name in known]
     session = Session.open(**{name: known[name] for name in names})
     return session.evaluate(order_of(arguments), machine, partitioner="xla", **setting).cost
 
 
-def _arguments_of(result: Result) -> PropagateArguments:
+def arguments_of_run(result: Result) -> PropagateArguments:
     """Return the arguments of a run, with the program as it was given.
 
     Raises:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult as _Base
     from shardy_py.cost.advice.constraints import Advice
     from shardy_py.cost.estimates import Cost
+    from shardy_py.cost.expressions import CostExpressions
     from shardy_py.cost.local_cost import Partitioner
     from shardy_py.cost.memory import MemoryReport
 else:
@@ -88,6 +89,17 @@ class CostMethods(_Base):
 
         setting = {"axes": axes, "layout": layout, "profile": profile}
         return price_result(self, machine, partitioner, **setting)  # type: ignore[arg-type]
+
+    def cost_expressions(self) -> CostExpressions:
+        """Return what the program costs on one device as polynomials in the sizes that are not known.
+
+        Raises:
+            UnsupportedError: all sizes are known, or too many are not; or a size does not follow from the arguments.
+            OptionError: the program as it was given is gone; see `arguments_again`.
+        """
+        from shardy_py.cost.expressions import cost_expressions
+
+        return cost_expressions(self)
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

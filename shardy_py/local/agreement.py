@@ -7,6 +7,7 @@ from itertools import combinations
 
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.interfaces.ops import ReadsSizes
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.manual_axes import common_mesh
 from shardy_py.sharding.mesh import Mesh
@@ -71,6 +72,7 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
         rule: Its rule.
     """
     parts_of_factor: dict[int, int] = {}
+    reads_sizes = shard.semantics.has_trait(shard.op, ReadsSizes)
     sharding = shard.operand_shardings[0] if shard.operand_shardings else None
     for dim in shard.sharded_dims(sharding):
         parts = shard.parts(sharding, dim)
@@ -78,7 +80,10 @@ def parts_by_form(shard: Shard, rule: OpShardingRule) -> dict[int, int]:
             shard.parts(item, dim) if item is not None and item.rank > dim else 1 for item in shard.result_shardings
         }
         exchange = shard.ops.collected if results == {1} else shard.ops.exchanged
-        if len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None:
+        fits = reads_sizes or (
+            len(results) == 1 and results <= {1, parts} and exchange(shard.op, dim, parts) is not None
+        )
+        if fits:
             parts_of_factor.update(dict.fromkeys(rule.operand_mappings[0][dim], parts))
     for number, other in enumerate(shard.operand_shardings[1:], 1):
         for dim in _placed_dims(shard, number, other):

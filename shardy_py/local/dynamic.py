@@ -16,7 +16,7 @@ from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType, Type, function_type
 from shardy_py.ir.graph.walk import all_ops, own_values
 from shardy_py.local.sizes import attribute_numbers
-from shardy_py.sharding.unknown_size import STAND_IN_SIZE, is_derived, is_large
+from shardy_py.sharding.unknown_size import STAND_IN_SIZE, is_large, is_near_derived
 
 _HINT = "give the size, as by --size arg0.0=64 or sizes={'arg0.0': 64}"
 
@@ -41,7 +41,7 @@ def take_numbers(program: Program) -> None:
         _refuse_numbers(op)
         for value in own_values(op):
             if isinstance(value.type, TensorType) and any(is_large(size) for size in value.type.shape):
-                value.type = _mapped(value.type, lambda size: None if is_derived(size) else size)
+                value.type = _mapped(value.type, lambda size: None if is_near_derived(size) else size)
     _set_function_types(program)
 
 
@@ -49,13 +49,29 @@ def _refuse_numbers(op: Op) -> None:
     if op.name == FUNCTION:
         return
     for name, attribute in op.attributes.items():
-        if any(is_derived(number) for number in attribute_numbers(attribute)):
+        if any(is_near_derived(number) for number in attribute_numbers(attribute)):
+            named = _with_location(op)
             message = f"the op needs the size of a dynamic dimension on a device, for {name}"
-            raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, _HINT))
+            raise UnsupportedError(Diagnostic("size-not-known", message, named.location, named.name, _HINT))
     sizes = [size for value in own_values(op) if isinstance(value.type, TensorType) for size in value.type.shape]
-    if any(is_large(size) and not is_derived(size) for size in sizes):
+    if any(is_large(size) and not is_near_derived(size) for size in sizes):
         message = "a dynamic dimension has so many parts that it would have to be padded"
         raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, _HINT))
+
+
+def _with_location(op: Op) -> Op:
+    """Return an op, or for a constant, which is there for others, the next one that comes from the source."""
+    if op.operands:
+        return op
+    seen = {op.id}
+    waiting = [op]
+    for item in waiting:
+        if item.location:
+            return item
+        users = [user for value in item.results for user in value.users if user.id not in seen]
+        seen.update(user.id for user in users)
+        waiting += users
+    return op
 
 
 def _mapped(type_: Type, change: Callable[[int | None], int | None]) -> Type:

@@ -265,6 +265,15 @@ def check_local(local: Any, *, op: str) -> None:
     check_callable(function, op=op, code="invalid-local", what="local", arguments=("op", "shard"))
 
 
+def check_sizes(sizes: Any, *, op: str) -> None:
+    """Check a function of the sizes of results.
+
+    Raises:
+        PluginError: it is not a function of the op and of a function that returns integers.
+    """
+    check_callable(sizes, op=op, code="invalid-sizes", what="sizes", arguments=("op", "numbers_of"))
+
+
 def check_mesh_reference(reference: Any, *, op: str) -> None:
     """Check a mesh reference.
 

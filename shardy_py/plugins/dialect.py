@@ -35,6 +35,7 @@ from shardy_py.values import define
 if TYPE_CHECKING:
     from shardy_py.ir.interfaces.emission import Emission
     from shardy_py.ir.interfaces.local import LocalOps
+    from shardy_py.ir.interfaces.result_sizes import SizesOf
     from shardy_py.plugins.op_definition import Cost, Indexing, Local
 
 Factors = str | Iterable[str]
@@ -89,6 +90,7 @@ class Dialect:
         indexing: str | Sequence[str] | Indexing | None = None,
         emission: str | Emission | None = None,
         local: Local | None = None,
+        sizes: SizesOf | None = None,
         any_sizes: bool = False,
         combiner: Combiner | CombinerOf = Combiner.ADD,
         initial_of: InitialOf | None = None,
@@ -123,6 +125,7 @@ class Dialect:
             emission: The scalar body, for kernels: a text such as ``x, y -> x * tanh(y)``, or a function of a builder
                 and the op.
             local: The form of the op on one device, where it does not follow from its rule and its types.
+            sizes: The sizes of results once those of operands are known, where they do not follow from the rule.
             any_sizes: Whether factors may have other sizes than their dimensions.
             combiner: The combiner of the op's reductions, where the rule gives none.
             initial_of: Gives the initial operands of the reductions, where the rule gives none.
@@ -158,6 +161,7 @@ class Dialect:
                 indexing=as_indexing(name, indexing),
                 emission=as_emission(name, emission),
                 local=local,
+                sizes=sizes,
                 location=calling_location(),
                 any_sizes=any_sizes,
                 combiner=combiner,

@@ -17,6 +17,7 @@ from shardy_py.ir.interfaces.ops import (
     ShardableDataFlowOpInterface,
     Trait,
 )
+from shardy_py.ir.interfaces.result_sizes import ResultSizes
 from shardy_py.plugins.argument_checks import is_written
 from shardy_py.plugins.definition_checks import as_traits
 from shardy_py.sharding.mesh import Mesh
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shardy_py.indexing import OpIndexing
     from shardy_py.ir.interfaces.emission import ElementBuilder, Emission, Scalar
     from shardy_py.ir.interfaces.local import Localize, Shard
+    from shardy_py.ir.interfaces.result_sizes import SizesOf
 
 _Side = tuple[str, Sequence[int] | None]
 """The name of a tensor, and its shape where it is known."""
@@ -87,6 +89,11 @@ def guard_local(local: Any, *, owner: str, location: str = "") -> Localize:
         return results
 
     return localize
+
+
+def guard_sizes(function: SizesOf, *, owner: str, location: str = "") -> SizesOf:
+    """Return a function of the sizes of results behind the guard."""
+    return Guard(function, "sizes", owner, code="sizes-failed", location=location).wrap(_result_sizes)
 
 
 def guard_applies(local: Any, *, owner: str, location: str = "") -> Callable[[Op], bool] | None:
@@ -166,6 +173,12 @@ def _condition(answer: Any, op: Op) -> bool:
     if answer.__class__ is not bool:
         raise InvalidAnswer(f"returned {shown(answer)}, not a bool", "return True or False; is a return missing?")
     return bool(answer)
+
+
+def _result_sizes(answer: Any, op: Op) -> ResultSizes | None:
+    if answer is None or isinstance(answer, ResultSizes):
+        return answer
+    raise InvalidAnswer(f"returned {shown(answer)}", "return ResultSizes(...), or None where nothing is known")
 
 
 def _local_results(answer: Any, op: Op) -> tuple[Value, ...]:

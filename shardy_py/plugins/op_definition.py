@@ -32,6 +32,7 @@ from shardy_py.plugins.definition_checks import (
     check_mesh_reference,
     check_op_name,
     check_rule,
+    check_sizes,
     check_traits_of,
 )
 from shardy_py.sharding.combiner import Combiner
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import Emission
     from shardy_py.ir.interfaces.local import Localize, LocalOpInterface
+    from shardy_py.ir.interfaces.result_sizes import SizesOf
 
     Indexing = Callable[[Op], OpIndexing | Sequence[IndexingMap] | None]
     """The indexing maps of an op: in both directions, or one per operand from the index of its first result.
@@ -69,7 +71,8 @@ TraitsOf = Callable[[Op], Iterable[Trait]]
 ContextOf = Callable[[Op], Hashable]
 """Returns what a rule reads of producers, users or regions, as one value: ops with equal ones may share the rule."""
 _GLOB_CHARACTERS = frozenset("*?[")
-_OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local")
+OF_ONE_OP = ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local", "sizes")
+"""The parts that only the definition of one op name can give."""
 _CHECKS: Mapping[str, Callable[..., None]] = {
     "traits_of": check_traits_of,
     "data_flow": check_data_flow,
@@ -78,6 +81,7 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "indexing": check_indexing,
     "emission": check_emission,
     "local": check_local,
+    "sizes": check_sizes,
 }
 """The checks of the parts that a definition may lack, in order."""
 _PARTS = tuple(_CHECKS)
@@ -115,7 +119,7 @@ def _check_together(definition: OpDefinition) -> None:
         if definition.when:
             message = "a name with wildcards cannot depend on attributes"
             raise refuse("invalid-glob", message, name, hint="leave out when")
-        of_one_op = [item for item in _OF_ONE_OP if getattr(definition, item) is not None]
+        of_one_op = [item for item in OF_ONE_OP if getattr(definition, item) is not None]
         if of_one_op:
             message = f"a name with wildcards can only give traits, not {of_one_op[0]}"
             raise refuse("invalid-glob", message, name, hint=f"give {of_one_op[0]} to every full op name")
@@ -164,6 +168,8 @@ class OpDefinition:
             kernels.
         local: The form of the op on one device: a function of the op and its `Shard`, or an object with ``localize``.
             Without it, the form follows from the rule and the types.
+        sizes: A function of the op, and of a function that returns the elements of small tensors of integers, that
+            returns the `ResultSizes` where sizes do not follow from the rule.
         location: The line that defines it, for errors, or "".
         any_sizes: Whether the factors of the rule may have other sizes than their dimensions, as those of windows do
             that move in steps; nobody checks the sizes then.
@@ -188,6 +194,7 @@ class OpDefinition:
     indexing: Indexing | None = field(default=None, kw_only=True)
     emission: Emission | None = field(default=None, kw_only=True)
     local: Local | None = field(default=None, kw_only=True)
+    sizes: SizesOf | None = field(default=None, kw_only=True)
     location: str = field(default="", kw_only=True, eq=False, repr=False)
     any_sizes: bool = field(default=False, kw_only=True)
     combiner: Combiner | CombinerOf = field(default=Combiner.ADD, kw_only=True, validator=_check_combiner)

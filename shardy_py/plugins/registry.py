@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import KernelEmitter, KernelModulePass
     from shardy_py.ir.interfaces.local import Localize, LocalOps
+    from shardy_py.ir.interfaces.result_sizes import SizesOf
     from shardy_py.plugins.guarded_frontend import GuardedEmitter, GuardedFrontend
     from shardy_py.plugins.resolved_definitions import EmissionOf
     from shardy_py.sharding.rule import Reductions
@@ -383,6 +384,10 @@ class Registry:
         """Return the local form of an op, or None where it follows from its rule and its types."""
         resolved = self._resolved.of(op)
         return None if resolved.local_applies is not None and not resolved.local_applies(op) else resolved.local
+
+    def get_sizes(self, op: Op) -> SizesOf | None:
+        """Return what gives the sizes of the results of an op, or None where they follow from its rule."""
+        return self._resolved.of(op).sizes
 
     def get_sharding_rule(self, op: Op) -> OpShardingRule | None:
         """Return the rule of an op: the rule written on it, else the rule of its definition, or None.

@@ -31,6 +31,7 @@ from shardy_py.plugins.guarded_interfaces import (
     guard_indexing,
     guard_local,
     guard_mesh_reference,
+    guard_sizes,
     guard_traits_of,
 )
 from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.costs import CostOpInterface
     from shardy_py.ir.interfaces.emission import ElementBuilder, Scalar
     from shardy_py.ir.interfaces.local import Localize
+    from shardy_py.ir.interfaces.result_sizes import SizesOf
     from shardy_py.plugins.bodies.shards import SharedBody
 
     IndexingOf = Callable[[Op], OpIndexing | None]
@@ -84,6 +86,7 @@ class ResolvedDefinition:
     owner: str = "an unknown owner"
     location: str = ""
     counts_padding: Callable[[Op], str] | None = None
+    sizes: SizesOf | None = None
     variants: tuple[tuple[OpDefinition, ResolvedDefinition], ...] = ()
     facts: OpFacts = field(init=False)
     rule_guard: Guard = field(init=False)
@@ -162,7 +165,16 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         variant = self._resolve_one(definition, base.traits | definition.traits, base.predicates)
         inherited = {
             name: getattr(base, name)
-            for name in ("data_flow", "mesh_reference", "cost", "indexing", "emission", "local", "local_applies")
+            for name in (
+                "data_flow",
+                "mesh_reference",
+                "cost",
+                "indexing",
+                "emission",
+                "local",
+                "local_applies",
+                "sizes",
+            )
             if getattr(definition, name, None) is None
             and not (name == "local_applies" and definition.local is not None)
         }
@@ -226,6 +238,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
             owner,
             location,
             body.counts_padding if body is not None and is_combined else None,
+            None if definition.sizes is None else guard_sizes(definition.sizes, owner=owner, location=location),
         )
 
     def _owner(self, name: str) -> str:

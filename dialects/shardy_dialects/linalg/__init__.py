@@ -5,6 +5,7 @@ has loops and branches.
 """
 
 from shardy_dialects.linalg import control_flow, packing, structured, tensors, windows
+from shardy_dialects.linalg.dynamic_sizes import SIZES
 from shardy_dialects.linalg.tensors import localize_constant
 from shardy_py.plugins import ConstantLike, Dialect, Elementwise, Pure, hookimpl
 from shardy_py.sharding.rule_builder import pointwise_rule
@@ -22,9 +23,9 @@ MATH = (
 )
 
 arith = Dialect("arith")
-arith.op("arith.constant", traits=[ConstantLike, Pure], local=localize_constant)
+arith.op("arith.constant", traits=[ConstantLike, Pure], local=localize_constant, sizes=SIZES["arith.constant"])
 for _name in ARITH:
-    arith.op(f"arith.{_name}", traits=[Elementwise, Pure], rule=pointwise_rule)
+    arith.op(f"arith.{_name}", traits=[Elementwise, Pure], rule=pointwise_rule, sizes=SIZES.get(f"arith.{_name}"))
 
 math = Dialect("math")
 for _name in MATH:

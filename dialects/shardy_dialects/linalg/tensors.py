@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from shardy_dialects.linalg.dynamic_sizes import (
+    EMPTY,
+    SIZES,
+    dim_rule,
+    empty_rule,
+    empty_traits,
+    index_constant,
+    localize_empty,
+    whole_size,
+)
 from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
@@ -12,11 +22,11 @@ from shardy_py.ir.interfaces.local import local_by_types, local_constant
 from shardy_py.plugins import (
     Concatenation,
     ConstantFoldable,
-    ConstantLike,
     Dialect,
     Elementwise,
     PassThrough,
     Pure,
+    ReadsSizes,
     Shard,
     no_local_form,
     with_window,
@@ -24,6 +34,7 @@ from shardy_py.plugins import (
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, Shape, pointwise_rule, tensor_shape
 from shardy_py.sharding.rules import concatenate, reshape
+from shardy_py.sharding.unknown_size import is_derived
 
 
 def window_rule(op: Op) -> OpShardingRule | None:
@@ -139,7 +150,7 @@ def _static(rule: Callable[[Op], OpShardingRule | None], op: Op) -> OpShardingRu
 
 def register(dialect: Dialect) -> None:
     """Define the ops on tensors."""
-    dialect.op("tensor.empty", traits=[ConstantLike, Pure], local=local_by_types)
+    dialect.op(EMPTY, traits=[Pure], traits_of=empty_traits, rule=empty_rule, local=localize_empty, sizes=SIZES[EMPTY])
     dialect.op(
         "tensor.splat", traits=[ConstantFoldable, Pure], rule=partial(_static, pointwise_rule), local=local_by_types
     )
@@ -171,7 +182,7 @@ def register(dialect: Dialect) -> None:
         rule=partial(_static, partial(regroup_rule, groups_of_result=False)),
         local=local_by_types,
     )
-    dialect.op("tensor.dim", traits=[Pure], local=localize_dim)
+    dialect.op("tensor.dim", traits=[Pure, ReadsSizes], rule=dim_rule, local=localize_dim, sizes=SIZES["tensor.dim"])
     for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
 
@@ -249,7 +260,9 @@ def localize_dim(op: Op, shard: Shard) -> Sequence[Value]:
         return shard.copy()
     if index is None or shape is None:
         raise no_local_form("it is not known of which dimension the op gives the size")
-    return shard.emit.op("arith.constant", (), [op.results[0].type], {"value": shape[index]}).results
+    if is_derived(shape[index]):
+        return [whole_size(op, shard, index)]
+    return [index_constant(shard, op.results[0], shape[index])]
 
 
 def localize_constant(op: Op, shard: Shard) -> Sequence[Value]:

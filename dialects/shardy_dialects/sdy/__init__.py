@@ -6,6 +6,7 @@ from shardy_dialects.sdy.region_ops import ManualComputationDataFlow, RegionData
 from shardy_py.indexing import OpIndexing, op_maps
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.interfaces.result_sizes import constant_sizes
 from shardy_py.plugins import (
     ConstantLike,
     Dialect,
@@ -72,7 +73,7 @@ sdy.op(
 )
 
 # Not ConstantLike in upstream either by trait, but by meaning: it is what constants become once they are split.
-sdy.op("sdy.constant", traits=[ConstantLike, Pure])
+sdy.op("sdy.constant", traits=[ConstantLike, Pure], sizes=constant_sizes)
 
 sdy.op("sdy.mesh")
 sdy.op("sdy.sharding_group")

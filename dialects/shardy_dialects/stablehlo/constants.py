@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from shardy_dialects.stablehlo.bodies import element_type, is_complex, is_float, kernel_type
 from shardy_dialects.stablehlo.costs import MovingCost
-from shardy_dialects.stablehlo.definitions import Definitions
+from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
 from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import Shard, local_constant
 from shardy_py.plugins import AsSdyConstant, ConstantFoldable, ConstantLike, Pure, UnitedByMlir
+from shardy_py.sharding.rule import FactorKind, OpShardingRule
+from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 
 if TYPE_CHECKING:
     from shardy_py.plugins import ElementBuilder, Scalar
@@ -37,7 +39,17 @@ def register(definitions: Definitions) -> None:
         local=localize_iota,
         cost=MovingCost(),
     )
-    definitions.define("stablehlo.dynamic_iota")
+    local = LazyFacets("shardy_dialects.stablehlo.shape").local("localize_dynamic_iota")
+    definitions.define("stablehlo.dynamic_iota", dynamic_iota_rule, extended=True, local=local)
+
+
+def dynamic_iota_rule(op: Op) -> OpShardingRule:
+    """Let the result be sharded in any way; its sizes are on every device."""
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, size in enumerate(tensor_shape(op.results[0])):
+        builder.add_factor([None], [dim], size)
+    rank = tensor_shape(op.operands[0])[0]
+    return builder.add_factor([0], [None], rank, kind=FactorKind.NEED_REPLICATION).build()
 
 
 def iota_body(b: ElementBuilder, op: Op) -> Scalar:

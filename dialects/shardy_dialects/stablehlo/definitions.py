@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 from attrs import field
 
+from shardy_dialects.stablehlo.sizes import SIZES
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.local import no_local_form
@@ -218,6 +219,7 @@ class Definitions:
                 emission=body,
                 local=local,
                 cost=cost,
+                sizes=SIZES.get(name),
             )
 
 

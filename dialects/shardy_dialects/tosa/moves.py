@@ -9,6 +9,7 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.plugins import Dialect, Pure, Shard, no_local_form
 from shardy_py.sharding import einsum, rules
 from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.unknown_size import is_near_derived
 
 _SHAPE = "tosa.const_shape"
 
@@ -57,7 +58,10 @@ def _local_shape(number: int) -> Callable[[Op, Shard], Sequence[Value]]:
         shape = op.operands[number]
         if getattr(shape.owner, "name", "") != _SHAPE:
             raise no_local_form("the shape of its result is not a constant")
-        sizes = shard.result_shape()
+        # One size that is not known follows from the number of elements.
+        sizes = tuple(-1 if is_near_derived(size) else size for size in shard.result_shape())
+        if sizes.count(-1) > 1 or (-1 in sizes and op.name != "tosa.reshape"):
+            raise no_local_form("sizes of its result are not known")
         text = f"dense<{list(sizes)}> : tensor<{len(sizes)}xindex>"
         values = DenseElements((len(sizes),), sizes, text)
         local = shard.emit.op(_SHAPE, (), [shape.type], {"values": values}).result

@@ -24,9 +24,10 @@ from shardy_py.cost.local_cost import add_reason, explicit_setting
 from shardy_py.cost.machines.toml import get_machine, machine_names
 from shardy_py.cost.priced_input import PRICED_LIKE_JIT, priced_input
 from shardy_py.cost.report.against_xla import against_xla_json, print_against_xla
-from shardy_py.cost.report.cost import cost_json, print_cost
+from shardy_py.cost.report.cost import cost_json, print_cost, print_expressions
 from shardy_py.cost.result_cost import count_result, local_program
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.report.data import record_json
 
 HOST_PROFILE = "xla-cpu"
 """The profile of XLA for host devices."""
@@ -52,17 +53,15 @@ def run_cost(
 ) -> None:
     """Print what a program costs on a machine."""
     resolved_machine = None if machine is None else get_machine(machine)
-    if resolved_machine is None and not against_xla and not against_jit:
-        message = "--machine is missing"
-        raise OptionError(
-            Diagnostic("no-machine", message, hint=f"give one of {', '.join(machine_names())}, or a file")
-        )
     if against_xla or (against_jit and resolved_machine is None):
         profile = profile or HOST_PROFILE
     links = parse_axis_links(axes)
     program = GivenProgram.of(**session_options)
     chosen = None if schedule is None else schedule_argument(schedule)
     setting = {"axes": links, "layout": layout, "profile": profile}
+    if resolved_machine is None and not against_xla and not against_jit:
+        _print_expressions(program, chosen, as_json=as_json)
+        return
     if partitioner == "xla" or against_xla or against_jit:
         cost, warnings = _estimate(program, chosen, resolved_machine, setting)
     else:
@@ -85,6 +84,27 @@ def run_cost(
         click.echo(cost_json(cost, transfers=transfers, ops=ops, origin=origin_of(program), warnings=warnings))
     else:
         print_cost(cost, top=top, file=sys.stdout)
+
+
+def _print_expressions(program: GivenProgram, schedule: Any, *, as_json: bool) -> None:
+    """Print the cost of a program with unknown sizes, which no machine is needed for.
+
+    Raises:
+        OptionError: all sizes are known.
+    """
+    from shardy_py.cost.expressions import cost_expressions, has_unknown_sizes
+
+    result = program.propagate(schedule=schedule)
+    if not has_unknown_sizes(result):
+        hint = f"give one of {', '.join(machine_names())}, or a file"
+        raise OptionError(Diagnostic("no-machine", "--machine is missing", hint=hint))
+    with progress_bar("Counting") as show:
+        expressions = cost_expressions(result, show)
+    print_warnings(result.warnings)
+    if as_json:
+        click.echo(record_json(expressions.to_json(), origin_of(program), warnings=result.warnings))
+    else:
+        print_expressions(expressions, file=sys.stdout)
 
 
 def _estimate(

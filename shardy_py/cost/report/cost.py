@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from shardy_py.cost.estimates import Cost, LineCost, Quantity, Transfer
 from shardy_py.errors import Diagnostic
@@ -11,6 +11,9 @@ from shardy_py.report.data import record_json
 from shardy_py.report.terminal import NOTE, open_console, print_lines, print_table
 from shardy_py.support.texts import format_bytes, format_count, format_seconds
 from shardy_py.trace.labels import at_place
+
+if TYPE_CHECKING:
+    from shardy_py.cost.expressions import CostExpressions
 
 _WORDS = ("what", "kind", "tensor", "axes", "how", "line")
 _LABELS = {
@@ -54,6 +57,23 @@ def print_cost(cost: Cost, *, top: int = 10, file: IO[str] | None = None) -> Non
         print_table(console, "Lines of the source that take longest", headings, [rows], words=_WORDS)
     for note in cost.notes:
         print_lines(console, [f"note: {note}"], NOTE)
+
+
+def print_expressions(expressions: CostExpressions, *, file: IO[str] | None = None) -> None:
+    """Print what one device does as expressions in unknown sizes.
+
+    Args:
+        expressions: The expressions.
+        file: Where to; stdout by default.
+    """
+    console = open_console(file)
+    shown = expressions.quantities.items()
+    rows = [(_LABELS[name], "not a polynomial" if item is None else str(item)) for name, item in shown]
+    print_table(console, expressions.title, ("what", "value"), [rows], words=_WORDS)
+    print_lines(console, (f"the same size: {', '.join(names)}" for names in expressions.sizes if len(names) > 1))
+    first = expressions.sizes[0][0]
+    note = f"for sizes that the axes divide, from {expressions.least} on; times need numbers: --size {first}=64"
+    print_lines(console, [f"note: {note}"], NOTE)
 
 
 def cost_json(

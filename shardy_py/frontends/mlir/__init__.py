@@ -114,6 +114,13 @@ def write_back(program: Program) -> ir.Module:
     return write(program)
 
 
+def write_types(program: Program) -> ir.Module:
+    """Update the module of a program whose values have other types, too, and return it."""
+    from shardy_py.frontends.mlir.writer import write_with_types
+
+    return write_with_types(program)
+
+
 def print_module(module: ir.Module, *, generic: bool = False, with_locations: bool = False) -> str:
     """Return a module as text, as MLIR's tools print it.
 

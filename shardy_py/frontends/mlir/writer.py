@@ -19,10 +19,12 @@ from shardy_py.frontends.mlir.native_ops import (
     NativeOpMaker,
     NativeProgram,
     location_of,
+    native_value,
     update_operands,
     write_items,
 )
 from shardy_py.ir.graph.program import Block, Op, Program
+from shardy_py.ir.graph.walk import all_ops, region_arguments
 from shardy_py.support.identity import identity
 
 _MAX_CALL_SITES = 100
@@ -83,6 +85,15 @@ def write(program: Program) -> ir.Module:
     writer.erase_removed()
     program.call_sites.clear()
     return origin.module
+
+
+def write_with_types(program: Program) -> ir.Module:
+    """Update the native module and the types of all values; see `write_types`."""
+    module, encode_type = write(program), program.origin.codec.encode_type
+    for op in all_ops(program):
+        for value in (*op.results, *region_arguments(op)):
+            native_value(value).set_type(encode_type(value.type))
+    return module
 
 
 class _Writer:

@@ -100,6 +100,8 @@ DynamicSlice = Trait("DynamicSlice")
 """Returns a part of its first operand, from a start per dimension on, the operands after that one."""
 DynamicUpdate = Trait("DynamicUpdate")
 """Returns its first operand with the second one written into it, at a start per dimension, the operands after these."""
+ReadsSizes = Trait("ReadsSizes")
+"""Reads the sizes of its operands and no element: its local form takes them sharded in any way."""
 Scatter = Trait("Scatter")
 """Returns its first operand with updates, its third, combined into it at the indices that its second one lists."""
 Unpartitioned = Trait("Unpartitioned")

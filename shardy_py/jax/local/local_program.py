@@ -42,6 +42,7 @@ class LocalProgram:
         form: How the module is written.
         of_sizes: Returns the local program of the same program in which dynamic sizes are numbers, by argument and
             dimension (``arg0.1``); None where no size is dynamic, or the frontend runs the program as it is.
+        pads: Whether dynamic sizes without equal parts are padded.
     """
 
     module: Any
@@ -54,6 +55,7 @@ class LocalProgram:
     communication: tuple[CommunicationChange, ...] = ()
     form: NativeForm = field(factory=MlirForm, repr=False)
     of_sizes: Callable[[Mapping[str, int]], LocalProgram] | None = field(default=None, repr=False)
+    pads: bool = False
 
     @property
     def device_count(self) -> int:
@@ -132,12 +134,13 @@ class LocalProgram:
         ]
 
     def _sizes_of(self, arrays: Sequence[Any]) -> dict[str, int]:
-        """Return the sizes that arrays have in the places of dynamic ones; all must have equal parts."""
+        """Return the sizes that arrays have in the places of dynamic ones; without padding all have equal parts."""
         sizes: dict[str, int] = {}
         for number, (port, array) in enumerate(zip(self.arguments, arrays, strict=True)):
             if port.is_dynamic:
                 shape = port.checked_shape(array, number)
-                port.of_shape(shape, number)
+                if not self.pads:
+                    port.of_shape(shape, number)
                 dims = enumerate(port.type.shape)
                 sizes |= {f"arg{number}.{dim}": shape[dim] for dim, size in dims if size < 0}
         return sizes

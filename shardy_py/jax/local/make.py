@@ -86,7 +86,7 @@ def make_local_program(
         sized = module_of_sizes(text, MLIR, sizes, registry)
         return make_local_program(sized, registry=registry, options=options, name=name, is_explicit=is_explicit)
 
-    return evolve(local, of_sizes=of_sizes)
+    return evolve(local, of_sizes=of_sizes, pads=options.pad_dynamic_sizes)
 
 
 def make_local_graph(program: Program, *, registry: Registry, options: LocalOptions, is_explicit: bool) -> LocalProgram:

@@ -77,7 +77,8 @@ class Port:
             parts = self._part_count(dim)
             if shape[dim] % parts:
                 message = f"dimension {dim} of argument {number} has {shape[dim]} elements, not {parts} equal parts"
-                hint = f"shards of dynamic sizes have no padding: give sizes={{'arg{number}.{dim}': {shape[dim]}}}"
+                sizes = f"{{'arg{number}.{dim}': {shape[dim]}}}"
+                hint = f"give local() pad_dynamic_sizes=True, or propagate() sizes={sizes}"
                 raise OptionError(Diagnostic("not-divisible", message, hint=hint))
             shard[dim] = shape[dim] // parts
         return Port(ArrayType(tuple(shape), self.type.dtype), tuple(shard), self.sharding, self.mesh)

@@ -63,9 +63,13 @@ def local_json(
 
 def _rows(word: str, ports: Sequence[Port]) -> list[Sequence[str]]:
     return [
-        (f"{word}{number}", str(port.type), "x".join(map(str, port.shard_shape)) or "scalar", str(port.sharding or ""))
+        (f"{word}{number}", str(port.type), _shape_text(port.shard_shape), str(port.sharding or ""))
         for number, port in enumerate(ports)
     ]
+
+
+def _shape_text(shape: Sequence[int]) -> str:
+    return "x".join("?" if size < 0 else str(size) for size in shape) or "scalar"
 
 
 def _port_data(port: Port) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.ops import OpSemantics
@@ -105,8 +106,8 @@ def _is_whole_along(op: Op, sharding: TensorSharding, routes: Routes) -> bool:
     """Return whether a tensor is whole along all dimensions whose size an op changes, or whose elements it moves."""
     meshes = op.program.meshes
     mesh = meshes.get(str(sharding.mesh))
-    before, after = op.operands[0].shape, op.results[0].shape
-    if mesh is None or len(before) != len(after) or sharding.rank != len(after):
+    before, after = static_shape(op.operands[0].type), static_shape(op.results[0].type)
+    if mesh is None or before is None or after is None or len(before) != len(after) or sharding.rank != len(after):
         return True
     cut = [dim for dim, item in enumerate(sharding.dim_shardings) if item.sharded_size(mesh) > 1]
     return all(before[dim] == after[dim] for dim in cut)

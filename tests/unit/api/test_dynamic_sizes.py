@@ -33,6 +33,42 @@ func.func @main(%x: tensor<?x16xf32>) -> (tensor<?x16xf32> {sdy.sharding = #sdy.
   return %2 : tensor<?x16xf32>
 }
 """
+PADDED = """
+sdy.mesh @mesh = <["d"=2]>
+func.func @main(%x: tensor<?x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) -> tensor<?x16xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.pad %x, %0, low = [1, 0], high = [1, 0], interior = [0, 0]
+      : (tensor<?x16xf32>, tensor<f32>) -> tensor<?x16xf32>
+  return %1 : tensor<?x16xf32>
+}
+"""
+EXPORTED = """
+sdy.mesh @mesh = <["d"=2]>
+func.func @main(%x: tensor<?x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?xf32>) {
+  %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x8xf32>) -> tensor<i32>
+  %1 = stablehlo.get_dimension_size %y, dim = 0 : (tensor<?x8xf32>) -> tensor<i32>
+  %2 = stablehlo.compare EQ, %1, %0, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.custom_call @shape_assertion(%2, %1, %0)
+      {api_version = 2 : i32, error_message = "rows: {0} and {1}", has_side_effect = true}
+      : (tensor<i1>, tensor<i32>, tensor<i32>) -> ()
+  %3:2 = call @inner(%0, %x, %y) : (tensor<i32>, tensor<?x8xf32>, tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?xf32>)
+  return %3#0, %3#1 : tensor<?x8xf32>, tensor<?xf32>
+}
+func.func private @inner(%n: tensor<i32>, %x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?xf32>) {
+  %c = stablehlo.constant dense<8> : tensor<1xi32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+  %1 = stablehlo.concatenate %0, %c, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %2 = stablehlo.dynamic_iota %1, dim = 0 : (tensor<2xi32>) -> tensor<?x8xf32>
+  %3 = stablehlo.add %x, %2 : tensor<?x8xf32>
+  %4 = stablehlo.multiply %3, %y : tensor<?x8xf32>
+  %5 = stablehlo.reduce(%4 init: %z) applies stablehlo.add across dimensions = [1]
+      : (tensor<?x8xf32>, tensor<f32>) -> tensor<?xf32>
+  return %4, %5 : tensor<?x8xf32>, tensor<?xf32>
+}
+"""
 TOY = sdy.Dialect("m")
 TOY.op("m.mm", rule="i k, k j -> i j", reduction="k")
 TOY.op("m.merge", rule="i j -> (i j)")
@@ -136,9 +172,9 @@ def test_a_local_program_has_dynamic_sizes(is_explicit: bool) -> None:
 def test_what_needs_a_number_names_the_dimension() -> None:
     """Slices of whole tensors, costs, arrays of JAX and sessions need sizes, and say which and how to give them."""
     result = sdy.propagate(LAYER)
-    sliced = sdy.propagate(SLICED)
+    padded = sdy.propagate(PADDED)
     for needs, words in (
-        (sliced.local, r"stablehlo\.\w+' op: the op needs the size of a dynamic dimension"),
+        (padded.local, r"stablehlo\.\w+' op: the op needs the size of a dynamic dimension"),
         (result.cost, r"a cost needs a number for dimension 0 of argument"),
         (result.to_jax, r"argument 0 has a dynamic size in dimension 0"),
         (lambda: sdy.Session.open(LAYER), r"argument 0: .*static shape"),
@@ -244,3 +280,38 @@ def test_errors_show_dynamic_sizes() -> None:
     toy.op("m.wide", rule=sdy.rules.broadcast)
     with pytest.raises(RuleError, match=r"operands \?x3; results \?x4"):
         sdy.propagate(builder.build(), registry=sdy.Registry.of([toy]))
+
+
+@pytest.mark.parametrize("sizes", [{"?": 6}, {"arg0.0": 6}])
+def test_shapes_that_a_program_computes_get_numbers(sizes: dict[str, int]) -> None:
+    """As in programs that `jax.export` writes: through calls, and by an assertion from one argument to another."""
+    text = sdy.propagate(EXPORTED, sizes=sizes).text
+    assert "?" not in text.replace("?}", "")
+    assert "stablehlo.iota dim = 0" in text
+    assert "shape_assertion" not in text
+
+
+def test_an_assertion_about_sizes_that_does_not_hold_is_an_error() -> None:
+    """With the text that the program has for it."""
+    with pytest.raises(OptionError, match="rows: 4 and 6"):
+        sdy.propagate(EXPORTED, sizes={"arg0.0": 6, "arg1.0": 4})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "pads"), [(6, False), (5, True)])
+def test_a_local_program_computes_with_the_sizes_of_shards(count: int, pads: bool) -> None:
+    """Its counters go on from device to device, and sizes without equal parts are padded by option."""
+    local = sdy.propagate(EXPORTED).local(pad_dynamic_sizes=pads)
+    assert "stablehlo.dynamic_iota" in local.text
+    x = np.linspace(-1, 1, count * 8, dtype=np.float32).reshape(count, 8)
+    expected = (x + np.arange(count, dtype=np.float32)[:, None]) * x
+    rows, sums = local.run(x, x)
+    np.testing.assert_allclose(rows, expected, rtol=1e-5)
+    np.testing.assert_allclose(sums, expected.sum(1), rtol=1e-5, atol=1e-6)
+
+
+def test_a_device_slices_its_part_of_a_dynamic_size() -> None:
+    """Where a value is whole before and sharded after, the part is as many rows as the size has per device."""
+    local = sdy.propagate(SLICED).local()
+    assert "stablehlo.real_dynamic_slice" in local.text
+    assert "stablehlo.get_dimension_size" in local.text

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from shardy_dialects.stablehlo.collectives.mesh_axes import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.elementwise.ops import COMBINING
+from shardy_dialects.stablehlo.local.dynamic_parts import DynamicParts
 from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
 from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
 from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
@@ -18,6 +19,7 @@ from shardy_py.ir.graph.types import TensorType, Type, static_shape, tensor
 from shardy_py.ir.interfaces.local import Groups, LocalEmitter, LocalOps, Pairs, Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.sharding.unknown_size import is_derived
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -98,8 +100,10 @@ class StablehloLocalOps(LocalOps):
         return self.reshape(emit, entry, ())
 
     def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
-        """Return the part of a tensor at a start."""
+        """Return the part of a tensor at a start; along a dynamic size one of several equal parts."""
         value = clamped_slice(Writer(emit, self), value)
+        if any(is_derived(size) and size != value.shape[dim] for dim, size in enumerate(sizes)):
+            return DynamicParts(Writer(emit, self), value, starts, sizes).slice()
         return emit.op(
             "stablehlo.dynamic_slice", [value, *starts], [_like(value, sizes)], {"slice_sizes": tuple(sizes)}
         ).result

@@ -13,11 +13,11 @@ from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets, shape
 from shardy_py.indexing import OpIndexing, op_maps
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import local_by_types
-from shardy_py.plugins import Bitcast, Broadcast, ConstantFoldable, PassThrough, Pure, Reshape
+from shardy_py.plugins import Bitcast, Broadcast, ConstantFoldable, PassThrough, Pure, ReadsSizes, Reshape
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
 from shardy_py.sharding.rules.pointwise import expanded_rule
-from shardy_py.sharding.rules.reshape import reshape_rule
+from shardy_py.sharding.rules.reshape import reshape, reshape_rule
 from shardy_py.sharding.rules.reshape import transpose_rule as transposition
 
 BROADCAST, RESHAPE = "stablehlo.broadcast_in_dim", "stablehlo.reshape"
@@ -38,7 +38,7 @@ def register(definitions: Definitions) -> None:
         cost=reshaping,
     )
     definitions.define(
-        "stablehlo.dynamic_reshape", reshape_rule, extended=True, local=FACETS.local("localize_dynamic_reshape")
+        "stablehlo.dynamic_reshape", reshape, extended=True, local=FACETS.local("localize_dynamic_reshape")
     )
     definitions.define(
         "stablehlo.transpose",
@@ -62,6 +62,7 @@ def register(definitions: Definitions) -> None:
         "stablehlo.get_dimension_size",
         get_dimension_size_rule,
         extended=True,
+        traits=(Pure, ReadsSizes),
         local=FACETS.local("localize_get_dimension_size"),
     )
     bits = LazyFacets("shardy_dialects.stablehlo.elementwise").body("bitcast_convert", module="conversion")

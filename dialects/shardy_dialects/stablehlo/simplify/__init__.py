@@ -14,6 +14,7 @@ from shardy_dialects.stablehlo.simplify.shapes import SHAPES
 from shardy_dialects.stablehlo.simplify.splats import fold_splat
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.plugins import PassContext
 from shardy_py.values import NoFields
 
@@ -39,6 +40,9 @@ class SimplifyPass(NoFields):
 def _simplify(op: Op) -> bool:
     """Replace an op with one result by a simpler one; return whether there is one."""
     if op.parent is None or len(op.results) != 1 or not op.result.uses:
+        return False
+    if RULE_ATTRIBUTE in op.attributes:
+        # The rule is about this op, its operands and its result.
         return False
     value = fold_splat(op)
     for table in _TABLES:

@@ -7,22 +7,26 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import integer_of, integers_of
 from shardy_dialects.stablehlo.constants import IOTA
+from shardy_dialects.stablehlo.new_ops import create, create_splat
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.simplify.forwarding import Simplification
-from shardy_dialects.stablehlo.simplify.new_ops import create, create_splat
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
 from shardy_dialects.stablehlo.splats import splat_of
 from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import TensorType, static_shape
 
 TRANSPOSE = "stablehlo.transpose"
 _NUMBERS = ("i", "ui", "f", "bf")
+_WITHOUT_ZERO = ("f8E8M0FNU",)
 
 
 def _producer(value: Value, name: str) -> Op | None:
     """Return the op of a name that gives a value; None where it would take a sharding along when it goes."""
     op = value.defining_op
-    return op if op is not None and op.name == name and value.id not in op.program.shardings else None
+    if op is None or op.name != name or RULE_ATTRIBUTE in op.attributes:
+        return None
+    return None if value.id in op.program.shardings else op
 
 
 def simplify_broadcast(op: Op) -> Value | None:
@@ -74,7 +78,7 @@ def simplify_iota(op: Op) -> Value | None:
     type_, dim = op.result.type, integer_of(op, "iota_dimension")
     if not isinstance(type_, TensorType):
         return None
-    if type_.shape[dim] == 1 and type_.element_type.startswith(_NUMBERS):
+    if type_.shape[dim] == 1 and type_.element_type.startswith(_NUMBERS) and type_.element_type not in _WITHOUT_ZERO:
         zero = "0" if "i" in type_.element_type else "0.0"
         return create_splat(op, zero)
     if len(type_.shape) < 2:
