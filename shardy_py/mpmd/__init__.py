@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
+    from shardy_py.mpmd.explanations.explain import PipelineExplanation
     from shardy_py.mpmd.jax_functions import broadcast, call, fori_loop, named_computation, named_tensor, reduce
     from shardy_py.mpmd.jit import jit
     from shardy_py.mpmd.pipeline_plan import PipelineOutcome, PipelinePlan, plan
@@ -27,6 +28,7 @@ __all__ = [
     "SCHEDULES",
     "Action",
     "ActionKind",
+    "PipelineExplanation",
     "PipelinePlan",
     "PipelineProgram",
     "PipelineSchedule",
@@ -51,6 +53,7 @@ __all__ = [
 __getattr__ = look_up_in(
     __name__,
     {
+        f"{__name__}.explanations.explain": "PipelineExplanation",
         f"{__name__}.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
         f"{__name__}.jit": "jit",
         f"{__name__}.pipeline_program": "PipelineProgram partition",
