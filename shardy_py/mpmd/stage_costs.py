@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -12,7 +13,7 @@ from typing import Any
 from shardy_py.api.result import Result
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -74,16 +75,25 @@ class ProgramCosts:
     def of(cls, result: Result, machine: Any) -> ProgramCosts:
         """Return the costs of a result on a machine; between meshes the slowest link of the machine counts."""
         known = get_machine(machine) if isinstance(machine, str) else machine
-        cost = result.cost(machine=known)
-        block = block_of(result.program.functions["main"])
+        program = result.program
+        block = block_of(program.functions["main"])
         ops = tuple(op for op in block.ops if op is not block.terminator)
+        with _numbered(program):
+            cost = result.cost(machine=known)
         # What is priced is the program of each device; its ops are where those are that they stand for.
-        numbers = {str(inner.location): number for number, op in enumerate(ops) for inner in op.walk()}
+        numbers = {str(inner.id): number for number, op in enumerate(ops) for inner in op.walk()}
+        if block.terminator is not None:
+            # Results are resharded behind the last op.
+            numbers[str(block.terminator.id)] = len(ops) - 1
+        times = [(kernel.location, kernel.seconds or 0.0) for kernel in cost.ops]
+        times += [(transfer.location, (transfer.seconds or 0.0) * transfer.runs) for transfer in cost.transfers]
         seconds = [0.0] * len(ops)
-        for kernel in cost.ops:
-            seconds[numbers.get(kernel.location, 0)] += kernel.seconds or 0.0
-        for transfer in cost.transfers:
-            seconds[numbers.get(transfer.location, 0)] += (transfer.seconds or 0.0) * transfer.runs
+        for location, time in times:
+            if location in numbers:
+                seconds[numbers[location]] += time
+        total, placed = sum(time for _, time in times), sum(seconds)
+        # What stands for no op of the program, such as a constant of the partitioner, is spread over all.
+        seconds = [time * total / placed if placed else total / len(ops) for time in seconds]
         link = min(known.links, key=lambda item: item.bandwidth)
         memory = known.memory_bytes or None
         return cls(ops, tuple(seconds), link.bandwidth, link.latency, memory)
@@ -140,6 +150,17 @@ class ProgramCosts:
     def transfer_seconds(self, count: int) -> float:
         """Return the time in which each device sends some bytes to another mesh."""
         return self.latency + count / self.bandwidth if count else 0.0
+
+
+@contextmanager
+def _numbered(program: Program) -> Iterator[None]:
+    """Let the location of each op be its id meanwhile: two ops may be on one line, or on none."""
+    locate = program.locate
+    program.locate = lambda op: str(op.id)
+    try:
+        yield
+    finally:
+        program.locate = locate
 
 
 def block_of_ops(ops: Sequence[Op]) -> Any:

@@ -56,6 +56,7 @@ def simulate(**options: Any) -> None:
 )
 @click.option("--machine", required=True, metavar="NAME|FILE", help="The machine whose devices the meshes are.")
 @click.option("--budget-memory", metavar="SIZE", help="What a device may use: 16GiB, 500MB; else what it has.")
+@click.option("--plan-shardings", is_flag=True, help="Also try the shardings that shardy plan finds for one mesh.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
 def plan(**options: Any) -> None:
