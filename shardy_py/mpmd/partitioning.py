@@ -33,7 +33,7 @@ from shardy_py.transforms.run import run_on_attributes
 from shardy_py.values import frozen
 
 MAIN = "main"
-_WITH_MODULES = ("mlir", "jax", "jit", "hlo")
+WITH_MODULES = ("mlir", "jax", "jit", "hlo")
 """The frontends whose programs are modules of MLIR."""
 
 
@@ -160,7 +160,7 @@ def source_text(
         ShardyError: the source or a sharding is not valid.
     """
     frontend = find_frontend(source, registry)
-    if frontend.name in _WITH_MODULES:
+    if frontend.name in WITH_MODULES:
         module = to_module(source)
         if in_shardings is not None:
             program = import_module(module)

@@ -14,6 +14,7 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.extensions import function
+from shardy_py.mpmd.partitioning import WITH_MODULES
 from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
 from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts
@@ -180,11 +181,13 @@ def _results(
     inputs, session = _split(source, options)
     run_options = session.run_options()
     sharding_plan = function("plan")(source, **inputs, machine=machine, known_layouts=False, options=session)
-    results = {
-        GIVEN: _propagated(source, inputs | run_options),
-        PLANNED: _propagated(sharding_plan.to_mlir(), run_options),
-    }
-    return results, sharding_plan.specs
+    given = _propagated(source, inputs | run_options)
+    if sharding_plan.frontend in WITH_MODULES:
+        planned = _propagated(sharding_plan.to_mlir(), run_options)
+    else:
+        # Constraints inside are not in the programs of other frontends; what follows from the arguments is.
+        planned = _propagated(source, inputs | run_options | {"in_shardings": sharding_plan.inputs})
+    return {GIVEN: given, PLANNED: planned}, sharding_plan.specs
 
 
 def _propagated(source: Any, options: dict[str, Any]) -> Result:

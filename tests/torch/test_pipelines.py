@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_a_gpt_on_four_processes_loses_what_one_process_loses() -> None:
-    """Losses of three steps are equal to 1e-5; PyTorch runs the list of each process."""
+    """Losses of five steps are equal to 1e-5; PyTorch runs the list of each process."""
     command = [sys.executable, "-m", "tests.torch.pipeline_processes", "ZB-H1:4"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

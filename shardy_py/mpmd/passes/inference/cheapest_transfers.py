@@ -151,7 +151,8 @@ class _Function:
         if op.name == UNASSIGN:
             source = op.operands[0]
             moved = [user.results[0] for user in source.users if user.name == TRANSFER]
-            home = frozenset(require_mesh_tensor(value).mesh for value in (source, *moved))
+            types = map(require_mesh_tensor, (source, *moved))
+            home = frozenset(type_.mesh for type_ in types if not type_.is_off_device)
         elif op.name == CALL:
             for value in op.results:
                 use_set = set_of_result(callee_of(op), value.index, USE_SET)
