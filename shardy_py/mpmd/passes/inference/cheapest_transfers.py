@@ -228,23 +228,26 @@ class _Function:
     def _redirect(self, mesh: str, local: set[int], moved: dict[int, Value]) -> None:
         """Let a mesh use the results of the ops that others run for it."""
         mapping: dict[int, Value] = {}
-        for op in list(self.needed[mesh].values()):
-            is_free = all(self._is_free(value, mesh) for value in op.results)
-            if is_free:
+        remote: dict[int, Value] = {}
+        for op in self.needed[mesh].values():
+            if all(self._is_free(value, mesh) for value in op.results):
                 continue
             if op.id not in local:
-                for value in op.results:
-                    mapping[value.id] = self._moved(value, moved)
+                remote.update((value.id, value) for value in op.results)
                 continue
-            if not any(value.id in mapping for value in used_values(op)):
+            values = used_values(op)
+            mapping.update((value.id, self._moved(value, moved)) for value in values if value.id in remote)
+            if not any(value.id in mapping for value in values):
                 continue
             if len(self._meshes_of(op)) == 1:
                 _replace_used(op, mapping)
-                continue
-            self.block.insert_after(op, clone_op(op, mapping))
+            else:
+                self.block.insert_after(op, clone_op(op, mapping))
         for op, number in self.sinks.get(mesh, ()):
             value = op.operands[number]
-            if value.id in mapping:
+            if value.id in remote:
+                op.set_operand(number, self._moved(value, moved))
+            elif value.id in mapping:
                 op.set_operand(number, mapping[value.id])
 
     def _moved(self, value: Value, moved: dict[int, Value]) -> Value:
