@@ -14,10 +14,13 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.extensions import function
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.partitioning import WITH_MODULES
 from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts
+from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts, op_numbers
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import frozen
 
@@ -113,11 +116,10 @@ class PipelinePlan:
             )
         lines += self.skipped
         planned = " with planned shardings" if best.shardings == PLANNED else ""
-        lines += [
-            "",
-            f"stages of {best.schedule}{planned}:",
-            *(f"  {number}: {cut}" for number, cut in enumerate(best.cuts)),
-        ]
+        lines += ["", f"stages of {best.schedule}{planned}:"]
+        lines += [f"  {number}: {cut}" for number, cut in enumerate(best.cuts)]
+        if planned:
+            lines += ["arguments in one stage's mesh:", *(f"  {name}: {spec}" for name, spec in self.specs.items())]
         other = self.next_best
         if other is not None:
             more = other.seconds_per_microbatch / best.seconds_per_microbatch - 1.0
@@ -191,10 +193,27 @@ def _results(
 
 
 def _propagated(source: Any, options: dict[str, Any]) -> Result:
-    """Return the result of a program, with its ops in one block."""
-    if isinstance(source, Result):
-        return propagate(str(source), inline_calls=True, registry=source.registry)
-    return propagate(source, **{**options, "inline_calls": True})
+    """Return the result of a program with its ops in one block, each on a line of its own where there are lines.
+
+    It is propagated again only where ops of functions or of one line of a file have to be told apart, by their costs.
+    """
+    result = source if isinstance(source, Result) else propagate(source, **{**options, "inline_calls": True})
+    has_lines = frontend_of(result.program).name in WITH_MODULES
+    # The first time, calls go; then what was called twice gets two lines.
+    for _ in range(2):
+        if not has_lines or _is_told_apart(result):
+            break
+        result = propagate(str(result), inline_calls=True, registry=result.registry)
+    return result
+
+
+def _is_told_apart(result: Result) -> bool:
+    """Return whether the ops of the main function are on different lines, and none of them is a call."""
+    block = block_of(result.program.functions["main"])
+    numbers = op_numbers(block)
+    count = sum(1 for _ in block.ops)
+    is_alone = len(numbers) >= count and all(len(items) == 1 for items in numbers.values())
+    return is_alone and all(op.name != CALL for op in block.ops)
 
 
 def _try_schedules(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -13,7 +12,7 @@ from typing import Any
 from shardy_py.api.result import Result
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -78,19 +77,15 @@ class ProgramCosts:
         program = result.program
         block = block_of(program.functions["main"])
         ops = tuple(op for op in block.ops if op is not block.terminator)
-        with _numbered(program):
-            cost = result.cost(machine=known)
-        # What is priced is the program of each device; its ops are where those are that they stand for.
-        numbers = {str(inner.id): number for number, op in enumerate(ops) for inner in op.walk()}
-        if block.terminator is not None:
-            # Results are resharded behind the last op.
-            numbers[str(block.terminator.id)] = len(ops) - 1
+        cost = result.cost(machine=known)
         times = [(kernel.location, kernel.seconds or 0.0) for kernel in cost.ops]
         times += [(transfer.location, (transfer.seconds or 0.0) * transfer.runs) for transfer in cost.transfers]
+        # What is priced is the program of each device; its ops are where those are that they stand for.
+        numbers = op_numbers(block)
         seconds = [0.0] * len(ops)
         for location, time in times:
-            if location in numbers:
-                seconds[numbers[location]] += time
+            for number in numbers.get(location, ()):
+                seconds[number] += time / len(numbers[location])
         total, placed = sum(time for _, time in times), sum(seconds)
         # What stands for no op of the program, such as a constant of the partitioner, is spread over all.
         seconds = [time * total / placed if placed else total / len(ops) for time in seconds]
@@ -152,15 +147,15 @@ class ProgramCosts:
         return self.latency + count / self.bandwidth if count else 0.0
 
 
-@contextmanager
-def _numbered(program: Program) -> Iterator[None]:
-    """Let the location of each op be its id meanwhile: two ops may be on one line, or on none."""
-    locate = program.locate
-    program.locate = lambda op: str(op.id)
-    try:
-        yield
-    finally:
-        program.locate = locate
+def op_numbers(block: Block) -> dict[str, list[int]]:
+    """Return location to the numbers of the ops of a block that are there; results are resharded at the last one."""
+    numbers: dict[str, list[int]] = {}
+    last = sum(1 for _ in block.ops) - 2
+    for number, op in enumerate(block.ops):
+        for location in dict.fromkeys(inner.location for inner in op.walk()):
+            if location:
+                numbers.setdefault(location, []).append(min(number, last))
+    return numbers
 
 
 def block_of_ops(ops: Sequence[Op]) -> Any:
