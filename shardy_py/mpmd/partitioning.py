@@ -53,6 +53,7 @@ class Partitioning:
         cheapest_transfers: Whether values move where the fewest bytes do.
         registry: What is known about ops.
         locations: The locations of the ops in the program that the text was printed from, where these are others.
+        source_name: What locations call the source: the name of its file, or a dash.
     """
 
     text: str = field(repr=False)
@@ -66,6 +67,7 @@ class Partitioning:
     cheapest_transfers: bool
     registry: Registry = field(repr=False)
     locations: tuple[str, ...] = field(default=(), repr=False)
+    source_name: str = "-"
 
     @classmethod
     def of(
@@ -105,6 +107,7 @@ class Partitioning:
             cheapest_transfers,
             registry,
             locations,
+            find_frontend(source, registry).source_name(source) or "-",
         )
 
     def run(
@@ -119,7 +122,7 @@ class Partitioning:
         Raises:
             ShardyError: an op has no mesh, or the schedule contradicts the data.
         """
-        program = import_module(parse_module(self.text if text is None else text))
+        program = import_module(parse_module(self.text if text is None else text), name=self.source_name)
         warnings = list(give_shapes(program, self.registry))
         give_topology(program, self.topology)
         context = PassContext(self.registry, warnings)

@@ -117,7 +117,8 @@ def _put(sets: dict[str, MeshSet], op: Op, name: str) -> None:
 
 def _sources(partitioning: Partitioning, text: str) -> dict[str, SourceOp]:
     """Return location in a text to the op of the source: both programs have the same ops in the same order."""
-    plain, located = (import_module(parse_module(item)) for item in (text, partitioning.text))
+    name = partitioning.source_name
+    plain, located = (import_module(parse_module(item), name=name) for item in (text, partitioning.text))
     names = printed_names(plain)
     locations = partitioning.locations or tuple(op.location for op in located.walk())
     sources: dict[str, SourceOp] = {}

@@ -147,7 +147,7 @@ def test_the_command_explains_ops_and_transfers(tmp_path: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     assert {item["change"] for item in json.loads(outcome.output)["removals"]} == {'"second" on m0', '"first" on m1'}
     outcome = CliRunner().invoke(shardy, [*arguments, "--op", "my.halve"])
-    assert "my.halve at" in outcome.output
+    assert f"my.halve at {tmp_path / 'step.mlir'}:3:8 runs on m1" in outcome.output
     outcome = CliRunner().invoke(shardy, [*arguments, "--op", "my.halve", "--limit", "2"])
     assert "without --transfer" in outcome.stderr
     outcome = CliRunner().invoke(shardy, [*arguments, "--mesh", "m1:x=4"])
