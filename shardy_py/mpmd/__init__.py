@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shardy_py.mpmd.jit import jit
     from shardy_py.mpmd.pipeline_plan import PipelineOutcome, PipelinePlan, plan
     from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
+    from shardy_py.mpmd.program_timeline import ProgramTimeline
     from shardy_py.mpmd.schedules.actions import Action, ActionKind
     from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
     from shardy_py.mpmd.schedules.schedule import PipelineSchedule
@@ -33,6 +34,7 @@ __all__ = [
     "PipelineProgram",
     "PipelineSchedule",
     "PipelineOutcome",
+    "ProgramTimeline",
     "StageTimes",
     "Timeline",
     "broadcast",
@@ -58,6 +60,7 @@ __getattr__ = look_up_in(
         f"{__name__}.jit": "jit",
         f"{__name__}.pipeline_program": "PipelineProgram partition",
         f"{__name__}.pipeline_plan": "PipelinePlan PipelineOutcome plan",
+        f"{__name__}.program_timeline": "ProgramTimeline",
         f"{__name__}.schedules.actions": "Action ActionKind",
         f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
         f"{__name__}.schedules.schedule": "PipelineSchedule",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shardy_py.api.given_shardings import InShardings
     from shardy_py.mpmd.execution import PipelineExecution
     from shardy_py.mpmd.explanations.explain import PipelineExplanation
+    from shardy_py.mpmd.program_timeline import ProgramTimeline
 
 
 @define(eq=False, slots=False)
@@ -113,6 +114,16 @@ class PipelineProgram:
             message = "only a program that partition returned can be explained: it is partitioned again"
             raise OptionError(Diagnostic("not-partitioned", message, hint="shardy_py.mpmd.partition(...).explain()"))
         return explain_pipeline(self.partitioning)
+
+    def simulate(self, machine: Any) -> ProgramTimeline:
+        """Return what each mesh does when on a machine, and how much it holds; ``str`` of it is readable.
+
+        Args:
+            machine: The machine, by name or as a value: what each mesh is a part of.
+        """
+        from shardy_py.mpmd.program_timeline import simulate_program
+
+        return simulate_program(self, machine)
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program on devices of JAX, with one array per argument; see `PipelineExecution.__call__`."""
