@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from shardy_py.support.homes import look_up_in
 
 if TYPE_CHECKING:
+    from shardy_py.mpmd.explanations.explain import PipelineExplanation
     from shardy_py.mpmd.jax_functions import broadcast, call, fori_loop, named_computation, named_tensor, reduce
     from shardy_py.mpmd.jit import jit
     from shardy_py.mpmd.pipeline_plan import PipelineOutcome, PipelinePlan, plan
     from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
+    from shardy_py.mpmd.program_timeline import ProgramTimeline
     from shardy_py.mpmd.schedules.actions import Action, ActionKind
     from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
     from shardy_py.mpmd.schedules.schedule import PipelineSchedule
@@ -27,10 +29,12 @@ __all__ = [
     "SCHEDULES",
     "Action",
     "ActionKind",
+    "PipelineExplanation",
     "PipelinePlan",
     "PipelineProgram",
     "PipelineSchedule",
     "PipelineOutcome",
+    "ProgramTimeline",
     "StageTimes",
     "Timeline",
     "broadcast",
@@ -51,10 +55,12 @@ __all__ = [
 __getattr__ = look_up_in(
     __name__,
     {
+        f"{__name__}.explanations.explain": "PipelineExplanation",
         f"{__name__}.jax_functions": "broadcast call fori_loop named_computation named_tensor reduce",
         f"{__name__}.jit": "jit",
         f"{__name__}.pipeline_program": "PipelineProgram partition",
         f"{__name__}.pipeline_plan": "PipelinePlan PipelineOutcome plan",
+        f"{__name__}.program_timeline": "ProgramTimeline",
         f"{__name__}.schedules.actions": "Action ActionKind",
         f"{__name__}.schedules.builders": "SCHEDULES build_schedule",
         f"{__name__}.schedules.schedule": "PipelineSchedule",

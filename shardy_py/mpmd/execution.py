@@ -16,7 +16,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of, callee_name
 from shardy_py.mpmd.dialect.fragments import mesh_of
 from shardy_py.mpmd.dialect.op_names import FRAGMENT_CALL, MESH_SHAPE, TOPOLOGY, TRANSFER
-from shardy_py.mpmd.dialect.types import require_mesh_tensor
+from shardy_py.mpmd.dialect.types import MeshTensor, mesh_tensor_of, require_mesh_tensor
 from shardy_py.mpmd.passes.export.lower_to_fragment_calls import LowerToFragmentCallsPass
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.sharding.mesh import Mesh
@@ -46,6 +46,42 @@ class Step:
     mesh: str
     operands: tuple[int, ...]
     results: tuple[int, ...]
+
+
+@frozen(eq=False)
+class LoweredSteps:
+    """The steps of a program, and what they call.
+
+    Attributes:
+        steps: The steps, in order.
+        arguments: The ids of the arguments, with their meshes.
+        types: The types of all values that are tensors on meshes, by their ids.
+        texts: Function to the module with it as main.
+    """
+
+    steps: tuple[Step, ...]
+    arguments: tuple[tuple[int, str], ...]
+    types: Mapping[int, MeshTensor]
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, source: PipelineProgram) -> LoweredSteps:
+        """Return the steps of a program, whose fragments become functions."""
+        program = import_module(parse_module(source.text))
+        give_shapes(program, source.registry)
+        run_on_attributes(program, [LowerToFragmentCallsPass()], PassContext(source.registry))
+        text = print_module(write_back(program))
+        block = block_of(import_module(parse_module(text)).functions["main"])
+        steps = tuple(map(_step, block.ops))
+        meshes = {step.function: step.mesh for step in steps if step.function}
+        values = (*block.arguments, *(value for op in block.ops for value in op.results))
+        types = {value.id: mesh_tensor_of(value) for value in values}
+        return cls(
+            steps,
+            tuple((value.id, require_mesh_tensor(value).mesh) for value in block.arguments),
+            {id_: type_ for id_, type_ in types.items() if type_ is not None},
+            {name: _function_text(text, name, source.topology.mesh(mesh)) for name, mesh in meshes.items()},
+        )
 
 
 class Runtime(Protocol):
@@ -81,20 +117,8 @@ class PipelineExecution:
     @classmethod
     def of(cls, source: PipelineProgram, runtime: Runtime) -> PipelineExecution:
         """Return the execution of a program."""
-        program = import_module(parse_module(source.text))
-        give_shapes(program, source.registry)
-        run_on_attributes(program, [LowerToFragmentCallsPass()], PassContext(source.registry))
-        text = print_module(write_back(program))
-        lowered = import_module(parse_module(text))
-        main = lowered.functions["main"]
-        steps = tuple(map(_step, block_of(main).ops))
-        meshes = {step.function: step.mesh for step in steps if step.function}
-        return cls(
-            steps,
-            runtime,
-            tuple((value.id, require_mesh_tensor(value).mesh) for value in block_of(main).arguments),
-            {name: _function_text(text, name, source.topology.mesh(mesh)) for name, mesh in meshes.items()},
-        )
+        lowered = LoweredSteps.of(source)
+        return cls(lowered.steps, runtime, lowered.arguments, lowered.texts)
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program.

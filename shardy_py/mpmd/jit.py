@@ -9,7 +9,8 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
-from shardy_py.mpmd.pipeline_program import PipelineProgram, partition, read_topology
+from shardy_py.mpmd.partitioning import read_topology
+from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
 from shardy_py.values import define, frozen
 
 

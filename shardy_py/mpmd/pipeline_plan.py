@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
+from attrs import field
+
+from shardy_py.api.options import ProgramInput
+from shardy_py.api.program_source import SessionOptions
 from shardy_py.api.propagate import propagate
-from shardy_py.api.registries import load_registry
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
-from shardy_py.ir.interfaces.passes import PassContext
+from shardy_py.extensions import function
+from shardy_py.frontends.select import frontend_of
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.mpmd.dialect.calls import block_of
+from shardy_py.mpmd.partitioning import WITH_MODULES
 from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts
-from shardy_py.plugins import RuleOptions
+from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts, op_numbers
 from shardy_py.support.texts import format_bytes, format_seconds
-from shardy_py.transforms.prepare.inline_calls import InlineCallsPass
-from shardy_py.transforms.run import run_on_attributes
 from shardy_py.values import frozen
 
 SCHEDULES = (("GPipe", 1), ("1F1B", 1), ("ZB-H1", 1), ("ZB-H2", 1), ("Interleaved1F1B", 2), ("ZB-V", 2))
 """The schedules that are compared, with the stages that each mesh has."""
 _GRADIENTS = 2
 """Bytes of an argument and of its gradient, in sizes of it."""
+
+
+GIVEN, PLANNED = "given", "planned"
 
 
 @frozen
@@ -38,6 +45,7 @@ class PipelineOutcome:
         timeline: What each mesh does when.
         peak_bytes: The bytes that a device of the fullest mesh holds: arguments with gradients, and activations.
         fits: Whether that is within the budget.
+        shardings: Whether the shardings inside of stages are those of the program, ``given``, or ``planned``.
     """
 
     schedule: str
@@ -47,6 +55,7 @@ class PipelineOutcome:
     timeline: Timeline
     peak_bytes: int
     fits: bool
+    shardings: str = GIVEN
 
     @property
     def seconds(self) -> float:
@@ -66,10 +75,12 @@ class PipelinePlan:
     Args:
         candidates: All of them.
         skipped: Schedules that do not exist for the numbers, with the reasons.
+        specs: Argument to its planned sharding, where shardings were planned.
     """
 
     candidates: tuple[PipelineOutcome, ...]
     skipped: tuple[str, ...] = ()
+    specs: Mapping[str, str] = field(factory=dict)
 
     @property
     def best(self) -> PipelineOutcome:
@@ -97,13 +108,18 @@ class PipelinePlan:
         lines = ["schedule          stages  microbatches  each        bubble  memory"]
         for item in self.candidates:
             over = "" if item.fits else "  over the budget"
+            over += "" if item.shardings == GIVEN else "  with planned shardings"
             lines.append(
                 f"{item.schedule:<16}  {len(item.cuts):>6}  {item.microbatches:>12}  "
                 f"{format_seconds(item.seconds_per_microbatch):<10}  {item.timeline.bubble:>6.1%}  "
                 f"{format_bytes(item.peak_bytes)}{over}"
             )
         lines += self.skipped
-        lines += ["", f"stages of {best.schedule}:", *(f"  {number}: {cut}" for number, cut in enumerate(best.cuts))]
+        planned = " with planned shardings" if best.shardings == PLANNED else ""
+        lines += ["", f"stages of {best.schedule}{planned}:"]
+        lines += [f"  {number}: {cut}" for number, cut in enumerate(best.cuts)]
+        if planned:
+            lines += ["arguments in one stage's mesh:", *(f"  {name}: {spec}" for name, spec in self.specs.items())]
         other = self.next_best
         if other is not None:
             more = other.seconds_per_microbatch / best.seconds_per_microbatch - 1.0
@@ -118,6 +134,7 @@ def plan(
     microbatches: int | Iterable[int],
     machine: Any,
     budget_memory: int | None = None,
+    plan_shardings: bool = False,
     **options: Any,
 ) -> PipelinePlan:
     """Return the stages, the schedule and the number of microbatches that are fastest for a program.
@@ -132,6 +149,7 @@ def plan(
         microbatches: The number of microbatches, or several to choose from.
         machine: The machine, by name or as a value: what one mesh of devices is a part of.
         budget_memory: The bytes that a device may use; by default what the machine says.
+        plan_shardings: Whether the shardings that `shardy_py.plan` finds for one mesh are tried beside the given ones.
         options: Options of `propagate`, such as ``mesh`` and ``in_shardings``.
 
     Raises:
@@ -143,38 +161,107 @@ def plan(
         raise OptionError(Diagnostic("invalid-count", "there is no number of microbatches", hint="microbatches=8"))
     for count in counts:
         check_counts(microbatches=count)
-    result = source if isinstance(source, Result) else propagate(source, **options)
-    costs = ProgramCosts.of(_in_one_block(result), machine)
+    results, specs = _results(source, machine, options, plan_shardings=plan_shardings)
+    candidates: list[PipelineOutcome] = []
+    skipped: list[str] = []
+    for shardings, result in results.items():
+        costs = ProgramCosts.of(result, machine)
+        _try_schedules(costs, meshes, counts, budget_memory, shardings, candidates, skipped)
+    if not candidates:
+        message = f"the program cannot be cut into {meshes} stages: {'; '.join(skipped)}"
+        raise OptionError(Diagnostic("too-few-ops", message, hint="give fewer meshes"))
+    candidates.sort(key=lambda item: (not item.fits, item.seconds_per_microbatch, item.peak_bytes))
+    return PipelinePlan(tuple(candidates), tuple(dict.fromkeys(skipped)), specs)
+
+
+def _results(
+    source: Any, machine: Any, options: dict[str, Any], *, plan_shardings: bool
+) -> tuple[dict[str, Result], dict[str, str]]:
+    """Return the results to cut, by their shardings, and the planned shardings of arguments."""
+    if not plan_shardings:
+        return {GIVEN: _propagated(source, options)}, {}
+    inputs, session = _split(source, options)
+    run_options = session.run_options()
+    sharding_plan = function("plan")(source, **inputs, machine=machine, known_layouts=False, options=session)
+    given = _propagated(source, inputs | run_options)
+    if sharding_plan.frontend in WITH_MODULES:
+        planned = _propagated(sharding_plan.to_mlir(), run_options)
+    else:
+        # Constraints inside are not in the programs of other frontends; what follows from the arguments is.
+        planned = _propagated(source, inputs | run_options | {"in_shardings": sharding_plan.inputs})
+    return {GIVEN: given, PLANNED: planned}, sharding_plan.specs
+
+
+def _propagated(source: Any, options: dict[str, Any]) -> Result:
+    """Return the result of a program with its ops in one block, each on a line of its own where there are lines.
+
+    It is propagated again only where ops of functions or of one line of a file have to be told apart, by their costs.
+    """
+    result = source if isinstance(source, Result) else propagate(source, **{**options, "inline_calls": True})
+    has_lines = frontend_of(result.program).name in WITH_MODULES
+    # The first time, calls go; then what was called twice gets two lines.
+    for _ in range(2):
+        if not has_lines or _is_told_apart(result):
+            break
+        result = propagate(str(result), inline_calls=True, registry=result.registry)
+    return result
+
+
+def _is_told_apart(result: Result) -> bool:
+    """Return whether the ops of the main function are on different lines, and none of them is a call."""
+    block = block_of(result.program.functions["main"])
+    numbers = op_numbers(block)
+    count = sum(1 for _ in block.ops)
+    is_alone = len(numbers) >= count and all(len(items) == 1 for items in numbers.values())
+    return is_alone and all(op.name != CALL for op in block.ops)
+
+
+def _try_schedules(
+    costs: ProgramCosts,
+    meshes: int,
+    counts: Sequence[int],
+    budget_memory: int | None,
+    shardings: str,
+    candidates: list[PipelineOutcome],
+    skipped: list[str],
+) -> None:
+    """Add the outcomes of all schedules and numbers of microbatches for a program."""
     budget = costs.machine_memory if budget_memory is None else budget_memory
-    candidates, skipped, cuts_by_count = [], [], {}
+    cuts_by_count: dict[int, tuple[StageCost, ...] | None] = {}
     for name, chunks in SCHEDULES:
         stages = meshes * chunks
         if stages not in cuts_by_count:
             cuts_by_count[stages] = choose_cuts(costs, stages) if stages <= costs.count else None
         cuts = cuts_by_count[stages]
+        if cuts is None:
+            skipped.append(f"{name}: the program has {costs.count} ops for {stages} stages")
+            continue
         for count in counts:
-            if cuts is None:
-                skipped.append(f"{name}: the program has {costs.count} ops for {stages} stages")
-                break
             try:
                 schedule = build_schedule(name, meshes=meshes, microbatches=count, chunks=chunks)
             except OptionError as error:
                 skipped.append(f"{name} with {count} microbatches: {error.diagnostics[0].message}")
                 continue
-            candidates.append(_planned(name, chunks, count, cuts, simulate(schedule, _times(cuts)), budget))
-    if not candidates:
-        message = f"the program cannot be cut into {meshes} stages: {'; '.join(skipped)}"
-        raise OptionError(Diagnostic("too-few-ops", message, hint="give fewer meshes"))
-    candidates.sort(key=lambda item: (not item.fits, item.seconds_per_microbatch, item.peak_bytes))
-    return PipelinePlan(tuple(candidates), tuple(skipped))
+            timeline = simulate(schedule, _times(cuts))
+            candidates.append(_outcome(name, chunks, count, cuts, timeline, budget, shardings))
 
 
-def _in_one_block(result: Result) -> Result:
-    """Return a result whose ops are all in one block, each in a line of its own, by which costs are found again."""
-    registry = load_registry(options=RuleOptions())
-    program = import_module(parse_module(str(result)))
-    run_on_attributes(program, [InlineCallsPass()], PassContext(registry))
-    return propagate(print_module(write_back(program)))
+def _split(source: Any, options: dict[str, Any]) -> tuple[dict[str, Any], SessionOptions]:
+    """Return the options of a program, and those of its propagations, which a plan of shardings runs many of.
+
+    Raises:
+        OptionError: the program is a result, or an option is not one that a plan has.
+    """
+    if isinstance(source, Result):
+        message = "the shardings of a result are fixed, so they cannot be planned"
+        raise OptionError(Diagnostic("no-program", message, hint="give the program itself, with mesh="))
+    names = {item.name for item in attrs.fields(ProgramInput)}
+    others = {name: value for name, value in options.items() if name not in names}
+    unknown = sorted(set(others) - {item.name for item in attrs.fields(SessionOptions)})
+    if unknown:
+        message = f"a plan of shardings has no option {', '.join(unknown)}"
+        raise OptionError(Diagnostic("option-conflict", message, hint="leave it out, or plan_shardings"))
+    return {name: value for name, value in options.items() if name in names}, SessionOptions(**others)
 
 
 def _times(cuts: Sequence[StageCost]) -> StageTimes:
@@ -183,8 +270,14 @@ def _times(cuts: Sequence[StageCost]) -> StageTimes:
     return StageTimes(slowest, slowest, slowest, max(cut.transfer_seconds for cut in cuts))
 
 
-def _planned(
-    name: str, chunks: int, microbatches: int, cuts: tuple[StageCost, ...], timeline: Timeline, budget: int | None
+def _outcome(
+    name: str,
+    chunks: int,
+    microbatches: int,
+    cuts: tuple[StageCost, ...],
+    timeline: Timeline,
+    budget: int | None,
+    shardings: str,
 ) -> PipelineOutcome:
     orders = timeline.schedule.orders
     peaks = []
@@ -193,4 +286,6 @@ def _planned(
         held = timeline.live(mesh) * max(cut.activation_bytes for cut in mesh_cuts)
         peaks.append(_GRADIENTS * sum(cut.argument_bytes for cut in mesh_cuts) + held)
     peak = max(peaks)
-    return PipelineOutcome(name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget)
+    return PipelineOutcome(
+        name, chunks, microbatches, cuts, timeline, peak, budget is None or peak <= budget, shardings
+    )

@@ -9,38 +9,25 @@ from typing import TYPE_CHECKING, Any
 from attrs import field
 
 from shardy_py.api.registries import load_registry
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
-from shardy_py.frontends.select import find_frontend
-from shardy_py.ir.graph.op_names import MESH
-from shardy_py.ir.graph.printing import print_program
+from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.mlir import import_module, parse_module, print_module, write_back
 from shardy_py.ir.graph.program import Op, Program
-from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.dialect.fragments import is_fragment, mesh_of
-from shardy_py.mpmd.dialect.op_names import TOPOLOGY
 from shardy_py.mpmd.dialect.types import Topology
-from shardy_py.mpmd.passes.assignments import check_meshes, parse_assignments
-from shardy_py.mpmd.passes.pipelines import MpmdImportPipeline, MpmdOptimizePipeline
-from shardy_py.mpmd.passes.propagation import MpmdShardingPropagationPipeline
+from shardy_py.mpmd.partitioning import MAIN, Partitioning
 from shardy_py.mpmd.passes.scheduling.pipeline_scheduler import unit_of
 from shardy_py.mpmd.schedules.actions import BACKWARD, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, Action
-from shardy_py.mpmd.schedules.predicates import SPLITTING, find_predicate
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
-from shardy_py.mpmd.scopes import name_scopes
 from shardy_py.plugins import Registry, RuleOptions
 from shardy_py.plugins.type_definition import give_shapes
-from shardy_py.sharding.mesh import Mesh
-from shardy_py.support.arguments import shown
-from shardy_py.transforms.run import run_on_attributes
 from shardy_py.values import define
 
 if TYPE_CHECKING:
+    from shardy_py.api.given_shardings import InShardings
     from shardy_py.mpmd.execution import PipelineExecution
-
-MAIN = "main"
-_WITH_MODULES = ("mlir", "jax", "jit", "hlo")
-"""The frontends whose programs are modules of MLIR."""
+    from shardy_py.mpmd.explanations.explain import PipelineExplanation
+    from shardy_py.mpmd.program_timeline import ProgramTimeline
 
 
 @define(eq=False, slots=False)
@@ -52,12 +39,14 @@ class PipelineProgram:
         topology: The meshes.
         warnings: What the passes had to say.
         registry: What is known about ops.
+        partitioning: The program that it comes from, with the options; `explain` runs it again.
     """
 
     text: str
     topology: Topology
     warnings: tuple[Diagnostic, ...] = ()
     registry: Registry = field(factory=lambda: load_registry(options=RuleOptions()), repr=False)
+    partitioning: Partitioning | None = field(default=None, repr=False)
     _execution: PipelineExecution | None = field(default=None, init=False, repr=False)
 
     @cached_property
@@ -113,6 +102,29 @@ class PipelineProgram:
             self._execution = execution
         return execution
 
+    def explain(self) -> PipelineExplanation:
+        """Return why ops are on their meshes, and why there are transfers; ``str`` of it is readable.
+
+        Raises:
+            OptionError: the program was not made by `partition`.
+        """
+        from shardy_py.mpmd.explanations.explain import explain_pipeline
+
+        if self.partitioning is None:
+            message = "only a program that partition returned can be explained: it is partitioned again"
+            raise OptionError(Diagnostic("not-partitioned", message, hint="shardy_py.mpmd.partition(...).explain()"))
+        return explain_pipeline(self.partitioning)
+
+    def simulate(self, machine: Any) -> ProgramTimeline:
+        """Return what each mesh does when on a machine, and how much it holds; ``str`` of it is readable.
+
+        Args:
+            machine: The machine, by name or as a value: what each mesh is a part of.
+        """
+        from shardy_py.mpmd.program_timeline import simulate_program
+
+        return simulate_program(self, machine)
+
     def __call__(self, *arguments: Any) -> list[Any]:
         """Run the program on devices of JAX, with one array per argument; see `PipelineExecution.__call__`."""
         return self.execution()(*arguments)
@@ -128,6 +140,8 @@ def partition(
     output_meshes: Mapping[int, str] | None = None,
     infer_transfers: bool = True,
     infer_cross_mesh_reductions: bool = True,
+    cheapest_transfers: bool = False,
+    in_shardings: InShardings | None = None,
     plugins: Iterable[Any] = (),
 ) -> PipelineProgram:
     """Return a program with named computations as one over several meshes.
@@ -137,92 +151,41 @@ def partition(
             another frontend, such as a model of ONNX.
         topology: Name to mesh, a `Mesh` or a mapping of axis sizes, in order.
         assignment: Name of a computation, tensor or function to mesh: ``{"stage1": "m1"}``, also with a stage,
-            ``"m1/0"``, or a memory, ``"m1#pinned_host"``. For ONNX, a name is the scope of nodes.
+            ``"m1/0"``, or a memory, ``"m1#pinned_host"``. For ONNX, a name is the scope of nodes, for PyTorch the
+            path of a submodule.
         schedule: The name of the schedule.
         input_meshes: Number of an argument to mesh; others are inferred.
         output_meshes: Number of a result to mesh.
         infer_transfers: Whether values may move between meshes where no name asks for it.
         infer_cross_mesh_reductions: Whether sums of values of several meshes become reductions over meshes.
+        cheapest_transfers: Whether a value moves where the fewest bytes do, not as soon as another mesh uses it: with
+            a cast between two stages, the smaller of the two tensors.
+        in_shardings: The shardings of arguments over the first mesh, as `propagate` takes them.
         plugins: Dialects besides the installed ones.
 
     Raises:
         OptionError: a name, mesh or schedule is not known.
         UnsupportedError: an op has no mesh, or the schedule contradicts the data.
     """
-    meshes = read_topology(topology)
-    find_predicate(schedule)
-    names = _items(assignment)
-    assignments = dict(parse_assignments(names))
-    check_meshes(assignments, meshes)
-    registry = load_registry(options=RuleOptions(), plugins=tuple(plugins))
-    program = import_module(parse_module(_text(source, assignments, registry)))
-    warnings = list(give_shapes(program, registry))
-    _give_topology(program, meshes)
-    importing = MpmdImportPipeline(
-        name_to_mesh_assignment=names,
-        input_assignment=_items(input_meshes or {}),
-        output_assignment=_items(output_meshes or {}),
+    partitioning = Partitioning.of(
+        source,
+        topology,
+        _items(assignment),
+        schedule=schedule,
+        inputs=_items(input_meshes or {}),
+        outputs=_items(output_meshes or {}),
         infer_transfers=infer_transfers,
         infer_cross_mesh_reductions=infer_cross_mesh_reductions,
-        split_bwd_fragments=schedule in SPLITTING,
+        cheapest_transfers=cheapest_transfers,
+        in_shardings=in_shardings,
+        registry=load_registry(options=RuleOptions(), plugins=tuple(plugins)),
     )
-    optimizing = MpmdOptimizePipeline(pipeline_schedule=schedule)
-    context = PassContext(registry, warnings)
-    passes = [*importing.passes, *optimizing.passes, *MpmdShardingPropagationPipeline().passes]
-    run_on_attributes(program, passes, context)
-    return PipelineProgram(print_module(write_back(program)), meshes, tuple(context.warnings), registry)
-
-
-def _text(source: Any, names: Iterable[str], registry: Registry) -> str:
-    """Return a source as MLIR; programs of other frontends have computations by the scopes of their ops."""
-    frontend = find_frontend(source, registry)
-    if frontend.name in _WITH_MODULES:
-        return print_module(to_module(source), with_locations=True)
-    program = frontend.import_program(source)
-    name_scopes(program, names)
-    return print_program(program)
-
-
-def read_topology(topology: Mapping[str, Any]) -> Topology:
-    """Return a topology of a mapping of names to meshes, axis sizes, or meshes of JAX.
-
-    Raises:
-        OptionError: it is not such a mapping, or it is empty.
-    """
-    if not isinstance(topology, Mapping) or not topology:
-        message = f"the topology is {shown(topology)}, not a mapping of names to meshes"
-        raise OptionError(Diagnostic("invalid-topology", message, hint='give {"m0": {"x": 2}, "m1": {"x": 2}}'))
-    return Topology(tuple((name, _mesh(name, mesh)) for name, mesh in topology.items()))
-
-
-def _mesh(name: str, mesh: Any) -> Mesh:
-    if isinstance(mesh, Mesh):
-        return mesh
-    sizes = mesh if isinstance(mesh, Mapping) else getattr(mesh, "shape", None)
-    if not isinstance(name, str) or not isinstance(sizes, Mapping):
-        message = f"the mesh {shown(name)} is {shown(mesh)}, neither a mesh nor a mapping of axis sizes"
-        raise OptionError(Diagnostic("invalid-topology", message, hint='give {"m0": {"x": 2}, "m1": {"x": 2}}'))
-    return Mesh.of({axis: int(size) for axis, size in sizes.items()})
+    program, warnings = partitioning.run()
+    text = print_module(write_back(program))
+    return PipelineProgram(text, partitioning.topology, warnings, partitioning.registry, partitioning)
 
 
 def _items(assignment: Mapping[Any, str] | Iterable[str]) -> tuple[str, ...]:
     if isinstance(assignment, Mapping):
         return tuple(f"{name}@{mesh}" for name, mesh in assignment.items())
     return tuple(assignment)
-
-
-def _give_topology(program: Program, topology: Topology) -> None:
-    """Put the topology on the main function, and its mesh into the module, which shardings refer to.
-
-    Raises:
-        UnsupportedError: there is no main function.
-    """
-    main = program.functions.get(MAIN)
-    if main is None:
-        message = "the module has no function named main"
-        raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that all meshes run main"))
-    main.attributes[TOPOLOGY] = topology.attribute
-    if not any(mesh.axes for mesh in program.meshes.values()):
-        name = "mesh" if "mesh" not in program.meshes else "topology_mesh"
-        op = Op(program, MESH, attributes={"sym_name": name, "mesh": topology.meshes[0][1]})
-        program.body.insert_after(None, op)

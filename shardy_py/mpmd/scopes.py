@@ -1,8 +1,12 @@
-"""Named computations from the scopes of ops: the names of nodes, such as ``/encoder/layer.0/MatMul`` in ONNX."""
+"""Named computations from the scopes of ops.
+
+A scope is the name of a node, such as ``/encoder/layer.0/MatMul`` in ONNX, or the path of a submodule of PyTorch, such
+as ``encoder.layer.0``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from shardy_py.ir.graph.graphs import main_function
@@ -12,27 +16,25 @@ from shardy_py.mpmd.dialect.op_names import NAMED_COMPUTATION, ORIGIN, RETURN
 from shardy_py.mpmd.dialect.origins import UserOrigin
 
 
-def name_scopes(program: Program, names: Iterable[str]) -> None:
-    """Make named computations of the ops of the main function whose location is in a scope.
+def name_scopes(program: Program, names: Iterable[str], scope: Callable[[Op], str]) -> None:
+    """Make named computations of the ops of the main function that are in a scope.
 
-    A scope is a name, or a path of names as ``encoder/layer.0``; the longest one that fits counts. Neighbouring ops of
-    one scope are one computation.
+    A scope is a name, or a path of names as ``encoder/layer.0`` or ``encoder.layer.0``; the longest one that fits
+    counts. Neighbouring ops of one scope are one computation.
 
     Args:
         program: The program.
         names: The scopes.
+        scope: Returns the path of names that an op is in.
     """
     main = main_function(program)
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     if main is None:
         return
-    runs = [
-        (scope, list(ops))
-        for scope, ops in groupby(block_of(main).ops, lambda op: scope_of(op.location, longest_first))
-    ]
-    for scope, ops in runs:
-        if scope is not None:
-            _wrap(ops, scope)
+    runs = groupby(block_of(main).ops, lambda op: scope_of(scope(op), longest_first))
+    for name, ops in [(name, list(ops)) for name, ops in runs]:
+        if name is not None:
+            _wrap(ops, name)
 
 
 def scope_of(location: str, names: Sequence[str]) -> str | None:
@@ -42,9 +44,15 @@ def scope_of(location: str, names: Sequence[str]) -> str | None:
     'encoder/layer.1'
     >>> scope_of("/encoder/layer.10/MatMul", ["encoder/layer.1", "encoder"])
     'encoder'
+    >>> scope_of("layers.1.attention", ["layers.1", "layers.10"])
+    'layers.1'
     """
-    path = f"{location.strip('/')}/"
-    return next((name for name in names if path.startswith(f"{name.strip('/')}/")), None)
+    path = location.strip("/")
+    return next((name for name in names if _is_inside(path, name.strip("/"))), None)
+
+
+def _is_inside(path: str, name: str) -> bool:
+    return path.startswith(name) and path[len(name) : len(name) + 1] in ("", "/", ".")
 
 
 def _wrap(ops: Sequence[Op], name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from shardy_py.api.result import Result
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.machines.toml import get_machine
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -74,16 +74,21 @@ class ProgramCosts:
     def of(cls, result: Result, machine: Any) -> ProgramCosts:
         """Return the costs of a result on a machine; between meshes the slowest link of the machine counts."""
         known = get_machine(machine) if isinstance(machine, str) else machine
-        cost = result.cost(machine=known)
-        block = block_of(result.program.functions["main"])
+        program = result.program
+        block = block_of(program.functions["main"])
         ops = tuple(op for op in block.ops if op is not block.terminator)
+        cost = result.cost(machine=known)
+        times = [(kernel.location, kernel.seconds or 0.0) for kernel in cost.ops]
+        times += [(transfer.location, (transfer.seconds or 0.0) * transfer.runs) for transfer in cost.transfers]
         # What is priced is the program of each device; its ops are where those are that they stand for.
-        numbers = {str(inner.location): number for number, op in enumerate(ops) for inner in op.walk()}
+        numbers = op_numbers(block)
         seconds = [0.0] * len(ops)
-        for kernel in cost.ops:
-            seconds[numbers.get(kernel.location, 0)] += kernel.seconds or 0.0
-        for transfer in cost.transfers:
-            seconds[numbers.get(transfer.location, 0)] += (transfer.seconds or 0.0) * transfer.runs
+        for location, time in times:
+            for number in numbers.get(location, ()):
+                seconds[number] += time / len(numbers[location])
+        total, placed = sum(time for _, time in times), sum(seconds)
+        # What stands for no op of the program, such as a constant of the partitioner, is spread over all.
+        seconds = [time * total / placed if placed else total / len(ops) for time in seconds]
         link = min(known.links, key=lambda item: item.bandwidth)
         memory = known.memory_bytes or None
         return cls(ops, tuple(seconds), link.bandwidth, link.latency, memory)
@@ -140,6 +145,17 @@ class ProgramCosts:
     def transfer_seconds(self, count: int) -> float:
         """Return the time in which each device sends some bytes to another mesh."""
         return self.latency + count / self.bandwidth if count else 0.0
+
+
+def op_numbers(block: Block) -> dict[str, list[int]]:
+    """Return location to the numbers of the ops of a block that are there; results are resharded at the last one."""
+    numbers: dict[str, list[int]] = {}
+    last = sum(1 for _ in block.ops) - 2
+    for number, op in enumerate(block.ops):
+        for location in dict.fromkeys(inner.location for inner in op.walk()):
+            if location:
+                numbers.setdefault(location, []).append(min(number, last))
+    return numbers
 
 
 def block_of_ops(ops: Sequence[Op]) -> Any:

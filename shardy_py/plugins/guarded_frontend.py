@@ -96,6 +96,11 @@ class GuardedFrontend(Frontend):
         aliases: Mapping[str, int] = self._ask("argument_aliases", program, function, check=_aliases)
         return aliases
 
+    def op_scope(self, program: Program, op: Op) -> str:
+        """Return the path of names that an op is in."""
+        scope: str = self._ask("op_scope", program, op, check=_as(str, "a str"))
+        return scope
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry extended by the frontend."""
         return self._ask("extend_registry", program, registry, check=_as(type(registry), "a Registry"))

@@ -113,18 +113,24 @@ def run(
 
 @no_garbage_collection(keep=True)
 @refuse_deep_nesting()
-def run_on_attributes(program: Program, passes: Iterable[Pass], context: PassContext) -> None:
+def run_on_attributes(
+    program: Program,
+    passes: Iterable[Pass],
+    context: PassContext,
+    after_pass: Callable[[str, Program], None] | None = None,
+) -> None:
     """Run passes over a program whose shardings are in the attributes of its ops, before and after.
 
     Args:
         program: The program.
         passes: The passes.
         context: The context of the passes.
+        after_pass: Called after each pass with its name and the program.
 
     Raises:
         ShardyError: a pass cannot handle the program.
     """
     refuse_branches(program)
     load_shardings(program, context.semantics)
-    run(program, passes, context)
+    run(program, passes, context, after_pass)
     store_shardings(program, context.semantics)

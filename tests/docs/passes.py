@@ -20,7 +20,8 @@ HEAD = """\
 
 Passes whose names begin with `sdy-` are the reference's and have its names and options; it does not know the option
 `reshard-ops-without-rule` and, by name, `sdy-save-module`. So are those that begin with `mpmd-`, but for
-`mpmd-calls-to-named-ops`, `mpmd-fold-splats` and `mpmd-simplify-transfers`. `canonicalize`, `cse`, `inline` and
+`mpmd-calls-to-named-ops`, `mpmd-fold-splats`, `mpmd-infer-mesh-cheapest-transfers`, `mpmd-simplify-ops` and the options
+`cheapest-transfers` and `reduces-arguments`. `canonicalize`, `cse`, `inline` and
 `symbol-dce` are MLIR's, the others our own.
 `shardy-opt FILE -NAME='OPTION=VALUE ...'` runs one, and `shardy-opt FILE --pass-pipeline='NAME{OPTION=VALUE},NAME'`
 several. In Python `shardy_py.transforms.pass_names.parse_pipeline` reads the same text.

@@ -1,4 +1,4 @@
-"""A GPT of four layers on four processes, trained for some steps, for the tests; prints the losses as JSON.
+"""A GPT of eight layers on four processes, trained for some steps, for the tests; prints the losses as JSON.
 
 A case is a schedule and the number of stages: ``ZB-H1:4``.
 """
@@ -15,7 +15,7 @@ import shardy_py as sdy
 from shardy_py.mpmd.torch_pipelining import stages_of
 from tests.torch.parallel_processes import run_on_four
 
-LAYERS, MICROBATCHES, STEPS = 4, 8, 3
+LAYERS, MICROBATCHES, STEPS = 8, 8, 5
 ROWS, LENGTH, WIDTH, HEADS, WORDS = 2, 4, 8, 2, 16
 
 

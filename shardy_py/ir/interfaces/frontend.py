@@ -143,6 +143,10 @@ class Frontend(Protocol):
         """Return the further names of a function's arguments, to their numbers. Default: none."""
         return {}
 
+    def op_scope(self, program: Program, op: Op) -> str:
+        """Return the path of names that an op is in: its name stack, module or node. Default: scope or location."""
+        return op.scope or op.location
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a `Registry` extended by the semantics that a program itself gives its ops. Default: the same one."""
         return registry

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from shardy_py.cli.command import Command, CommandGroup
-from shardy_py.cli.options import session_options
+from shardy_py.cli.needs import needs
+from shardy_py.cli.options import plugin_choice, session_options
 
 
 @click.group(cls=CommandGroup)
@@ -55,6 +56,7 @@ def simulate(**options: Any) -> None:
 )
 @click.option("--machine", required=True, metavar="NAME|FILE", help="The machine whose devices the meshes are.")
 @click.option("--budget-memory", metavar="SIZE", help="What a device may use: 16GiB, 500MB; else what it has.")
+@click.option("--plan-shardings", is_flag=True, help="Also try the shardings that shardy plan finds for one mesh.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @session_options
 def plan(**options: Any) -> None:
@@ -62,3 +64,45 @@ def plan(**options: Any) -> None:
     from shardy_py.mpmd.commands.run_plan import run_plan
 
     run_plan(**options)
+
+
+@mpmd.command(cls=Command)
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option(
+    "--mesh", "meshes", multiple=True, required=True, metavar="NAME:AXIS=SIZE[,..]", help="A mesh; once for each."
+)
+@click.option(
+    "--assign",
+    "assignments",
+    multiple=True,
+    required=True,
+    metavar="NAME@MESH[/STAGE]",
+    help="The mesh of a named computation, a function or a scope; once for each.",
+)
+@click.option("--input", "inputs", multiple=True, metavar="N@MESH", help="The mesh of an argument by its number.")
+@click.option("--output", "outputs", multiple=True, metavar="N@MESH", help="The mesh of a result by its number.")
+@click.option(
+    "--in-sharding",
+    "in_shardings",
+    multiple=True,
+    metavar="ARG=SHARDING",
+    help="The sharding of an argument over the axes of the first mesh: arg0=x,None.",
+)
+@click.option("--schedule", default="1F1B", show_default=True, metavar="NAME", help="The schedule.")
+@click.option("--cheapest-transfers", is_flag=True, help="Move values where the fewest bytes move.")
+@click.option("--op", metavar="OP", help="Why this op is on its mesh: stablehlo.tanh, %5, model.py:12.")
+@click.option("--transfer", type=int, metavar="N", help="Why there is this transfer, and what would remove it.")
+@click.option("--limit", default=8, show_default=True, type=click.IntRange(min=0), help="Changes to try.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@plugin_choice
+@needs(
+    "limit",
+    when=lambda values: values["transfer"] is not None,
+    problem="without --transfer",
+    hint="give --transfer N, for which changes are tried",
+)
+def explain(**options: Any) -> None:
+    """Explain on which meshes the ops of the module in FILE (- for stdin) run, and why there are transfers."""
+    from shardy_py.mpmd.commands.run_explain import run_explain
+
+    run_explain(**options)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from shardy_py.api.keywords import keywords
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.run_advise import parse_size
 from shardy_py.errors import Diagnostic, OptionError
@@ -20,18 +21,23 @@ def run_plan(
     microbatches: str,
     machine: str,
     budget_memory: str | None,
+    plan_shardings: bool,
     as_json: bool,
     **session_options: Any,
 ) -> None:
     """Print the pipelines for a program, the fastest that fits first, and the stages of that."""
     program = GivenProgram.of(**session_options)
-    result = program.propagate()
+    inputs = keywords(program.input)
+    options = keywords(program.options) if plan_shardings else program.options.run_options()
     pipeline_plan = plan(
-        result,
+        inputs.pop("module"),
         meshes=meshes,
         microbatches=_counts(microbatches),
         machine=machine,
         budget_memory=None if budget_memory is None else int(parse_size(budget_memory)),
+        plan_shardings=plan_shardings,
+        **inputs,
+        **options,
     )
     click.echo(json.dumps(plan_json(pipeline_plan), indent=2) if as_json else str(pipeline_plan))
 
@@ -61,6 +67,7 @@ def plan_json(pipeline_plan: PipelinePlan) -> dict[str, Any]:
             "bubble": item.timeline.bubble,
             "peak_bytes": item.peak_bytes,
             "fits": item.fits,
+            "shardings": item.shardings,
         }
         for item in pipeline_plan.candidates
     ]
@@ -74,4 +81,5 @@ def plan_json(pipeline_plan: PipelinePlan) -> dict[str, Any]:
         }
         for cut in pipeline_plan.best.cuts
     ]
-    return {"candidates": rows, "stages": stages, "skipped": list(pipeline_plan.skipped)}
+    planned = {"planned_shardings": dict(pipeline_plan.specs)} if pipeline_plan.specs else {}
+    return {"candidates": rows, "stages": stages, "skipped": list(pipeline_plan.skipped), **planned}

@@ -62,6 +62,7 @@ class MpmdImportPipeline(PassPipeline):
         merge_after_scheduling: Whether inferred fragments are merged after scheduling only.
         enable_heterogeneous_meshes: Whether the meshes of the topology differ, and axes begin with their names.
         constraints: Pairs ``argument:result`` by number that are on one mesh.
+        cheapest_transfers: Whether values move where the fewest bytes do, not as soon as another mesh uses them.
         verify_schedule_units: Whether to warn of meshes without one forward and one backward unit per microbatch.
         split_bwd_fragments: Whether backward fragments are split, for schedules that delay gradients of weights.
     """
@@ -76,6 +77,7 @@ class MpmdImportPipeline(PassPipeline):
     merge_after_scheduling: bool = False
     enable_heterogeneous_meshes: bool = False
     constraints: tuple[str, ...] = ()
+    cheapest_transfers: bool = False
     verify_schedule_units: bool = False
     split_bwd_fragments: bool = False
 
@@ -88,6 +90,7 @@ class MpmdImportPipeline(PassPipeline):
             infer_cross_mesh_reductions=self.infer_cross_mesh_reductions,
             error_limit=DEFAULT_LIMIT,
             constraints=self.constraints,
+            cheapest_transfers=self.cheapest_transfers,
         )
         inputs = MapInputOutputToMeshPass(
             input_assignment=self.input_assignment, output_assignment=self.output_assignment

@@ -108,6 +108,11 @@ class TorchFrontend(Frontend):
 
         return printed_names(program)
 
+    def op_scope(self, program: Program, op: Op) -> str:
+        """Return the path of the module that calls an op, such as ``layers.0.mlp``, or ""."""
+        path: str = program.origin.module_paths.get(op.id, "")
+        return path
+
     def extend_registry(self, program: Program, registry: Any) -> Any:
         """Return a registry extended by the pointwise ops of the program, as PyTorch tags them."""
         from shardy_py.torch.frontend.semantics import extend

@@ -159,6 +159,16 @@ def test_a_model_of_onnx_runs_on_two_meshes() -> None:
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_arguments_of_a_model_are_sharded_by_their_names() -> None:
+    """The weight of a scope is sharded over the axis of its mesh, and what it is multiplied to, too."""
+    program = sdy.mpmd.partition(onnx_model(), TOPOLOGY, NAMES, in_shardings={"up": (None, "x")})
+    _, up, down, _ = program.main.regions[0].block.arguments
+    assert up.type.text.startswith('!mpmd.mesh_tensor<"m0", tensor<16x64xf32>, sharding=<@mesh, [{}, {"x"}]>')
+    assert down.type.text.startswith('!mpmd.mesh_tensor<"m1", tensor<64x16xf32>, sharding=<@mesh, [{"x"}, {}]>')
+    with pytest.raises(sdy.OptionError, match="side"):
+        sdy.mpmd.partition(onnx_model(), TOPOLOGY, NAMES, in_shardings={"side": ("x",)})
+
+
 def test_a_name_without_ops_in_its_scope_has_no_effect() -> None:
     """All ops are put where inference wants them."""
     program = sdy.mpmd.partition(onnx_model(), TOPOLOGY, {"second": "m1", "third": "m0"})

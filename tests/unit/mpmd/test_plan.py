@@ -11,9 +11,11 @@ pytest.importorskip("click", reason="the command needs click")
 
 from click.testing import CliRunner
 
+from shardy_py import propagate
 from shardy_py.cli.app import shardy
 from shardy_py.errors import OptionError, UnsupportedError
 from shardy_py.mpmd import PipelinePlan, plan
+from shardy_py.mpmd.stage_costs import ProgramCosts
 
 LAYERS = 4
 TENSOR = "tensor<256x256xf32>"
@@ -74,6 +76,81 @@ def test_more_stages_than_ops_are_refused() -> None:
     """A program with two ops has no three stages."""
     with pytest.raises(OptionError, match="cannot be cut into 3 stages"):
         plan(chain_of_layers(1), meshes=3, microbatches=4, machine="h100-8")
+
+
+def test_planned_shardings_are_tried_beside_the_given_ones() -> None:
+    """Without shardings each device does all the work; with planned ones each stage takes less time."""
+    options = {"mesh": {"data": 2}, "meshes": 2, "microbatches": 8, "machine": "h100-8"}
+    pipeline = plan(chain_of_layers(2).replace("256", "2048"), plan_shardings=True, **options)
+    by_shardings = {
+        word: [item for item in pipeline.candidates if item.shardings == word] for word in ("given", "planned")
+    }
+    given, planned = by_shardings.values()
+    assert len(given) == len(planned)
+    assert pipeline.best.shardings == "planned"
+    assert min(item.seconds for item in planned) < 0.7 * min(item.seconds for item in given)
+    assert any("data" in spec for spec in pipeline.specs.values())
+    assert "arguments in one stage's mesh:\n  arg0: P(" in str(pipeline)
+    with pytest.raises(OptionError, match="the shardings of a result are fixed"):
+        plan(propagate(chain_of_layers(2)), plan_shardings=True, meshes=2, microbatches=8, machine="h100-8")
+
+
+def test_ops_of_one_line_have_costs_of_their_own() -> None:
+    """Two layers that come from one function, on the same lines, are two stages of equal time."""
+    text = f"""\
+    func.func @main(%x: {TENSOR}, %w: {TENSOR}) -> {TENSOR} {{
+      %0 = call @layer(%x, %w) : ({TENSOR}, {TENSOR}) -> {TENSOR}
+      %1 = call @layer(%0, %w) : ({TENSOR}, {TENSOR}) -> {TENSOR}
+      return %1 : {TENSOR}
+    }}
+    func.func private @layer(%x: {TENSOR}, %w: {TENSOR}) -> {TENSOR} {{
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({TENSOR}, {TENSOR}) -> {TENSOR}
+      %1 = stablehlo.tanh %0 : {TENSOR}
+      return %1 : {TENSOR}
+    }}""".replace("256", "1024")
+    cuts = plan(text, meshes=2, microbatches=8, machine="h100-8").best.cuts
+    assert [(cut.first, cut.end) for cut in cuts] == [(0, 2), (2, 4)]
+    assert cuts[0].seconds == pytest.approx(cuts[1].seconds)
+    product, tanh = (
+        cut.seconds for cut in plan(text, meshes=4, microbatches=8, machine="h100-8").candidates[-1].cuts[:2]
+    )
+    assert product > 5 * tanh
+
+
+def test_the_time_of_the_program_is_that_of_its_stages() -> None:
+    """What the partitioner adds, such as the gathering of a result, is in the time of some stage."""
+    text = f'sdy.mesh @mesh = <["x"=2]>\n{chain_of_layers(2)}'.replace(
+        f"-> {TENSOR} {{", f"-> ({TENSOR} {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}]>}}) {{"
+    ).replace(f"%x: {TENSOR}", f'%x: {TENSOR} {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{}}]>}}')
+    result = propagate(text)
+    cost = result.cost(machine="h100-8")
+    total = sum(item.seconds or 0.0 for item in cost.ops) + sum(
+        (item.seconds or 0) * item.runs for item in cost.transfers
+    )
+    costs = ProgramCosts.of(result, "h100-8")
+    assert cost.transfers
+    assert sum(costs.seconds) == pytest.approx(total)
+    assert result.program.functions["main"].location == propagate(text).program.functions["main"].location
+
+
+def test_the_command_takes_a_plugin_that_is_not_installed(tmp_path: Path) -> None:
+    """The program is propagated with the rules of the file, and priced."""
+    (tmp_path / "halves.py").write_text(
+        "import shardy_py as sdy\n"
+        'my = sdy.Dialect("my")\n'
+        'my.op("my.halve", rule="i j -> i j", traits=[sdy.Pure], local=sdy.local_by_types)\n'
+        "@sdy.hookimpl\ndef shardy_register_dialects():\n    return [my]\n"
+    )
+    (tmp_path / "halves.mlir").write_text(
+        f"func.func @main(%x: {TENSOR}) -> {TENSOR} {{\n"
+        f'%0 = "my.halve"(%x) : ({TENSOR}) -> {TENSOR}\n%1 = "my.halve"(%0) : ({TENSOR}) -> {TENSOR}\n'
+        f"return %1 : {TENSOR}\n}}"
+    )
+    arguments = ["mpmd", "plan", str(tmp_path / "halves.mlir"), "--plugin", str(tmp_path / "halves.py")]
+    arguments += ["--mesh", "x=2", "--in-sharding", "arg0=x,None", "--meshes", "2", "--microbatches", "4", "--json"]
+    outcome = CliRunner().invoke(shardy, [*arguments, "--machine", "h100-8"])
+    assert outcome.exit_code == 0, outcome.output
+    assert [stage["sent_bytes"] for stage in json.loads(outcome.output)["stages"]] == [256 * 256 * 2, 0]
 
 
 def test_a_long_program_with_one_long_op_is_cut() -> None:

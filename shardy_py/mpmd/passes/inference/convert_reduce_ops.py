@@ -14,6 +14,7 @@ from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.fragments import mpmd_functions
 from shardy_py.mpmd.dialect.op_names import REDUCE, REDUCTION, SRC_SET, USE_SET
 from shardy_py.mpmd.passes.inference.combiners import combining_ops, reduction_attribute
+from shardy_py.mpmd.passes.inference.src_sets import INFERRED_IN, SrcSets
 from shardy_py.values import frozen
 
 COMBINING_OP = "mpmd.combining_op"
@@ -27,18 +28,24 @@ class InferMeshConvertReduceOpsPass:
 
     Args:
         infer_cross_mesh_reductions: Whether all marked ops are converted; by default those below a reduce of the user.
+        reduces_arguments: Whether a sum with an argument that only one mesh uses counts, such as that with a bias.
     """
 
     name: ClassVar[str] = "mpmd-infer-mesh-convert-reduce-ops"
 
     infer_cross_mesh_reductions: bool = False
+    reduces_arguments: bool = True
 
     def run(self, program: Program, context: PassContext) -> None:
         """Convert operands before their users."""
         for function in mpmd_functions(program):
             below_reduces = {op.id for reduce in function.walk() if word_of(reduce) == _NONE for op in _below(reduce)}
+            sets = SrcSets(program, context.semantics)
             for op in list(function.walk()):
-                if _is_marked(op) and (self.infer_cross_mesh_reductions or op.id in below_reduces):
+                is_inferred = self.infer_cross_mesh_reductions and (
+                    self.reduces_arguments or not _has_free_argument(op, sets)
+                )
+                if _is_marked(op) and (is_inferred or op.id in below_reduces):
                     _convert(op, context.semantics)
             for op in list(function.walk()):
                 if word_of(op) == _NONE and word_of(op.operands[0].defining_op) not in ("", _NONE):
@@ -51,6 +58,12 @@ def _is_marked(op: Op) -> bool:
     if REDUCTION not in op.attributes or op.name == REDUCE or len(op.operands) != 2 or op.regions:
         return False
     return all(value.type == op.results[0].type for value in op.operands)
+
+
+def _has_free_argument(op: Op, sets: SrcSets) -> bool:
+    """Return whether an operand is on its meshes only because they use an argument of the program."""
+    src_sets = [sets.of_value(value) for value in op.operands]
+    return any(item and {origins for _, origins in item.meshes} == {(INFERRED_IN,)} for item in src_sets)
 
 
 def word_of(op: Op | None) -> str:

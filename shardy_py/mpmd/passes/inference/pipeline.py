@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from shardy_py.mpmd.passes.inference.assign_leaves import InferMeshAssignMeshFuncLeavesPass
+from shardy_py.mpmd.passes.inference.cheapest_transfers import InferMeshCheapestTransfersPass
 from shardy_py.mpmd.passes.inference.constraints import InferMeshAssignUsingInputOutputConstraintsPass
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import InferMeshConvertReduceOpsPass
 from shardy_py.mpmd.passes.inference.finalize import InferMeshFinalizePass
@@ -30,6 +31,8 @@ class InferMeshPipeline(PassPipeline):
         error_limit: The largest number of errors of one kind; -1 for all.
         max_clones: The number of fragments up to which an op is cloned into each.
         constraints: Pairs ``argument:result`` by number that are on one mesh.
+        cheapest_transfers: Whether values move where the fewest bytes do, not as soon as another mesh uses them; it
+            needs `infer_transfers`.
     """
 
     name: ClassVar[str] = "mpmd-infer-mesh-pipeline"
@@ -39,6 +42,7 @@ class InferMeshPipeline(PassPipeline):
     error_limit: int = DEFAULT_LIMIT
     max_clones: int = 1
     constraints: tuple[str, ...] = ()
+    cheapest_transfers: bool = False
 
     def stages(self) -> tuple[Stage, ...]:
         """Return the passes in order, with reasons."""
@@ -49,7 +53,12 @@ class InferMeshPipeline(PassPipeline):
             Stage(InferMeshPopulateUseSetPass(), "from the assigns, the only ops that know where they are used"),
             Stage(InferMeshPopulateSrcSetPass(), "arguments can be had where they are used, so after the use sets"),
             *(_constraints(self.constraints) if self.constraints else ()),
-            Stage(InferMeshConvertReduceOpsPass(infer_cross_mesh_reductions=reduces), "src sets mark the reductions"),
+            Stage(
+                InferMeshConvertReduceOpsPass(
+                    infer_cross_mesh_reductions=reduces, reduces_arguments=not self.cheapest_transfers
+                ),
+                "src sets mark the reductions",
+            ),
             *checks,
             Stage(
                 InferMeshAssignMeshFuncLeavesPass(infer_transfers=self.infer_transfers, error_limit=self.error_limit),
@@ -57,6 +66,7 @@ class InferMeshPipeline(PassPipeline):
             ),
             Stage(InferMeshPopulateUseSetPass(), "leaves are assigned now"),
             *use_checks,
+            *((_cheapest(),) if self.cheapest_transfers and self.infer_transfers else ()),
             Stage(InferMeshRewriteUsingAnalysisPass(max_clones=self.max_clones), "all use sets are known"),
             Stage(InferMeshFinalizePass(infer_transfers=self.infer_transfers), "only assigns and unassigns are left"),
         )
@@ -65,6 +75,10 @@ class InferMeshPipeline(PassPipeline):
 def _constraints(pairs: tuple[str, ...]) -> tuple[Stage, ...]:
     item = InferMeshAssignUsingInputOutputConstraintsPass(constraints=pairs)
     return (Stage(item, "both sets are known, and neither end is assigned yet"),)
+
+
+def _cheapest() -> Stage:
+    return Stage(InferMeshCheapestTransfersPass(), "use sets and src sets say what each mesh needs and has")
 
 
 def _src_check(limit: int) -> Stage:

@@ -1,0 +1,1 @@
+"""Why ops are on their meshes, and why there are transfers."""
