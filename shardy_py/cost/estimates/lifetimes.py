@@ -5,6 +5,7 @@ Time goes from kernel to kernel; the kernels of a region run before the op that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from attrs import Factory, field
@@ -53,6 +54,8 @@ class Lifetimes:
     _shared: list[tuple[Tensor, Tensor]] = field(factory=list, init=False)
     _apart: set[int] = field(factory=set, init=False)
     _tied: set[int] = field(factory=set, init=False)
+    _operand_copies: dict[tuple[int, tuple[int, ...]], Buffer] = field(factory=dict, init=False)
+    _copied_uses: Counter[int] = field(factory=Counter, init=False)
     _kernels: dict[int, set[int]] = field(factory=dict, init=False)
 
     def collect(self, main: Section, aliases: Sequence[tuple[Tensor, Tensor]]) -> None:
@@ -128,7 +131,7 @@ class Lifetimes:
         stored = [item for node in section.nodes for item in node.outputs if self.fusion.is_stored(item)]
         reader_positions = {identity(item): readers(section, item) for item in (*owned, *stored)}
         steps = (
-            breadth_first(section, reader_positions, self.together)
+            breadth_first(section, reader_positions, self.together, self.traffic.copying_kernels)
             if self.traffic.profile.runs_breadth_first
             else [[node] for node in section.nodes]
         )
@@ -152,6 +155,7 @@ class Lifetimes:
             last = max(begin, self.clock - 1)
             for item in changing:
                 self._keep_through(section, item, begin, last)
+                self._hold_both(section, item, copied)
             for key, tensor in copied.items():
                 start, stop = self._spans.get(key, (begin, last))
                 self.copies.append(Buffer(self._bytes(tensor), ticks_between(start, stop)))
@@ -178,6 +182,19 @@ class Lifetimes:
             if identity(tensor) in self._spans and any(tensor is other for other in section.parameters):
                 self.groups[identity(tensor)].ticks |= ticks_between(begin, last)
 
+    def _hold_both(self, section: Section, item: Carried, copied: Mapping[int, Tensor]) -> None:
+        """Add memory for a carried tensor that is read while its next value is written, unless a copy is read."""
+        result_ids = {identity(tensor) for tensor in section.results}
+        results = [tensor for tensor in item.yielded if identity(tensor) in result_ids]
+        for tensor in item.parameters:
+            for result in results:
+                spans = self._spans.get(identity(tensor)), self._spans.get(identity(result))
+                if identity(tensor) in copied or None in spans or result.maker is None:
+                    continue
+                (_, stop), (start, _) = spans
+                if stop > start or (stop == start and not self._is_elementwise(tensor, result.maker)):
+                    self.copies.append(Buffer(self._bytes(tensor), ticks_between(start, stop)))
+
     def _tie_carried(self, node: Node, item: Carried, dying: Sequence[Tensor]) -> None:
         if item.is_unchanged:
             if item.output is not None:
@@ -203,13 +220,18 @@ class Lifetimes:
     def _copies_of(self, node: Node, starts: Mapping[int, int], begin: int) -> dict[int, int]:
         """Add the copies that the backend makes for a node; return the times at which what they stand for is gone."""
         now, ends = self.clock, {}
-        for tensor, size in self.traffic.operand_copies(node):
-            start = now
-            if self.traffic.profile.runs_breadth_first:
-                start = starts.get(identity(tensor), begin)
-                if len(tensor.users) == 1:
-                    ends[identity(tensor)] = start
-            self.copies.append(Buffer(round(size), ticks_between(start, now)))
+        is_early = self.traffic.profile.runs_breadth_first
+        for tensor, shape, size in self.traffic.operand_copies(node):
+            start = starts.get(identity(tensor), begin) if is_early else now
+            key = identity(tensor), shape
+            if key in self._operand_copies:
+                self._operand_copies[key].ticks |= ticks_between(start, now)
+            else:
+                self._operand_copies[key] = Buffer(size, ticks_between(start, now))
+                self.copies.append(self._operand_copies[key])
+            self._copied_uses[identity(tensor)] += 1
+            if is_early and self._copied_uses[identity(tensor)] == len(tensor.users):
+                ends[identity(tensor)] = start
         size = round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
         if size:
             self.copies.append(Buffer(size, ticks_between(now, now)))
