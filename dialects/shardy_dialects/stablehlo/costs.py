@@ -2,7 +2,8 @@
 
 YNNPACK, the library of XLA:CPU, computes some ops in one kernel with the reductions around them, as in XLA's
 ynn_matcher.h and ynn_support.cc: IsInstructionPreferredByYnn, IsElementwiseOpSupportedByYnn,
-IsBroadcastOpSupportedByYnn, IsReduceLikeOpSupportedByYnn, IsConvolutionOpSupportedByYnn and IsDotSupportedByYnn. Layouts are not looked at.
+IsBroadcastOpSupportedByYnn, IsReduceLikeOpSupportedByYnn, IsConvolutionOpSupportedByYnn and IsDotSupportedByYnn.
+Layouts are not looked at.
 
 Costs without fields are plain classes: a class of attrs takes a millisecond to make, in every process.
 """

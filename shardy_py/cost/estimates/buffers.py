@@ -94,7 +94,8 @@ def heap_bytes(buffers: Iterable[Buffer], ticks: int, *, reserves_results: bool)
         reserves_results: Whether results, and arguments that become some, have memory of their own, in which others
             may lie; otherwise results lie in the heap once they are there.
     """
-    allocated, temporaries = [], []
+    allocated: list[Buffer] = []
+    temporaries: list[Buffer] = []
     for buffer in buffers:
         is_allocated = buffer.is_argument or (reserves_results and buffer.is_result)
         (allocated if is_allocated else temporaries).append(buffer)

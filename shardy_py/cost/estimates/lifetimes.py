@@ -36,6 +36,7 @@ class Lifetimes:
         copies: The buffers of copies.
         steps: The first and the last time of each step of the main function.
         last_nodes: The last node of each of these.
+        replaced: The ids of values that another one is written over as they are read last.
         clock: The time.
     """
 
@@ -47,6 +48,7 @@ class Lifetimes:
     copies: list[Buffer] = field(factory=list, init=False)
     steps: list[tuple[int, int]] = field(factory=list, init=False)
     last_nodes: list[Node] = field(factory=list, init=False)
+    replaced: set[int] = field(factory=set, init=False)
     clock: int = field(default=0, init=False)
     _spans: _Spans = field(factory=dict, init=False)
     _ties: list[tuple[Tensor, Tensor]] = field(factory=list, init=False)
@@ -73,8 +75,9 @@ class Lifetimes:
             if identity(result) in self.groups:
                 self.groups[identity(result)].is_result = True
         for argument, result in aliases:
-            self.groups[identity(argument)].is_argument = True
-            self.groups.join(identity(argument), identity(result))
+            if identity(argument) in self.groups:
+                self.groups[identity(argument)].is_argument = True
+                self.groups.join(identity(argument), identity(result))
         for initial, output in self._unchanged:
             if identity(initial) in self.groups:
                 self.groups.join(identity(initial), identity(output))
@@ -188,10 +191,10 @@ class Lifetimes:
         results = [tensor for tensor in item.yielded if identity(tensor) in result_ids]
         for tensor in item.parameters:
             for result in results:
-                spans = self._spans.get(identity(tensor)), self._spans.get(identity(result))
-                if identity(tensor) in copied or None in spans or result.maker is None:
+                span, next_span = self.span(tensor), self.span(result)
+                if identity(tensor) in copied or span is None or next_span is None or result.maker is None:
                     continue
-                (_, stop), (start, _) = spans
+                stop, start = span[1], next_span[0]
                 if stop > start or (stop == start and not self._is_elementwise(tensor, result.maker)):
                     self.copies.append(Buffer(self._bytes(tensor), ticks_between(start, stop)))
 
@@ -281,6 +284,7 @@ class Lifetimes:
         is_placed = ours.is_result and (theirs.is_result or theirs.is_argument)
         if ours.bytes == theirs.bytes and not is_placed and not ours.ticks & theirs.ticks & ~(1 << now):
             self.groups.join(identity(operand), identity(output))
+            self.replaced.add(identity(operand))
 
     def _bytes(self, tensor: Tensor) -> int:
         if tensor.maker is not None and ConstantLike in tensor.maker.kind.traits:

@@ -220,7 +220,9 @@ class Traffic:
             is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
             is_free = is_leading or identity(tensor) in converted or self._is_made_alone(tensor)
             if not is_free:
-                dims = [(order.index(_dimension_kind(rule, dim)), size) for dim, size in zip(mapping, shape, strict=False)]
+                dims = [
+                    (order.index(_dimension_kind(rule, dim)), size) for dim, size in zip(mapping, shape, strict=False)
+                ]
                 moved.append((tensor, tuple(size for _, size in sorted(dims, key=lambda item: item[0]))))
         return moved
 

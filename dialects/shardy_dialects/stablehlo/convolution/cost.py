@@ -12,11 +12,10 @@ from shardy_dialects.stablehlo.attributes import dense_of, integer_of, integers_
 from shardy_dialects.stablehlo.costs import LibraryCost, element_types
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
+from shardy_py.plugins import OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.values import frozen
-
 
 _SMALL_FEATURES = 16
 """The number of features that the library leaves to others."""
