@@ -125,4 +125,4 @@ def _live_tensors(section: Section, lifetimes: Lifetimes, sizes: LocalSizes) -> 
                     end if identity(tensor) in results else step_of[span[1]] - (identity(tensor) in lifetimes.replaced)
                 )
                 size = lifetimes.groups[identity(tensor)].bytes
-                yield LiveTensor(tensor.value.id, size, step_of[span[0]], stop)
+                yield LiveTensor(tensor.value.id, size, step_of[span[0]], end if identity(tensor) in results else last)
