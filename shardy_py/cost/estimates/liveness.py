@@ -121,8 +121,6 @@ def _live_tensors(section: Section, lifetimes: Lifetimes, sizes: LocalSizes) -> 
         for tensor in node.outputs:
             span = lifetimes.span(tensor)
             if span is not None and identity(tensor) in lifetimes.groups:
-                stop = (
-                    end if identity(tensor) in results else step_of[span[1]] - (identity(tensor) in lifetimes.replaced)
-                )
+                last = step_of[span[1]] - (identity(tensor) in lifetimes.replaced)
                 size = lifetimes.groups[identity(tensor)].bytes
                 yield LiveTensor(tensor.value.id, size, step_of[span[0]], end if identity(tensor) in results else last)
