@@ -37,12 +37,12 @@ BOUNDS = {
     "flops": (0.95, 1.05),
     "memory_traffic_bytes": (0.8, 1.25),
     "communication_bytes": (0.8, 1.25),
-    "peak_bytes": (0.5, 1.3),
+    "peak_bytes": (0.8, 1.25),
 }
 """The ratios of estimate and XLA's number that count as agreement."""
 RANKS = {"rank by bytes": 0.95, "rank by time": 0.95}
 """The least shares of programs whose two orders rank alike, of those whose bytes differ by more than 5 %."""
-SHARES = {"flops": 0.9, "memory_traffic_bytes": 0.8, "communication_bytes": 0.9, "peak_bytes": 0.85, **RANKS}
+SHARES = {"flops": 0.9, "memory_traffic_bytes": 0.8, "communication_bytes": 0.9, "peak_bytes": 0.9, **RANKS}
 """The least shares of programs that agree."""
 
 

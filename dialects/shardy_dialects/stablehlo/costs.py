@@ -2,7 +2,8 @@
 
 YNNPACK, the library of XLA:CPU, computes some ops in one kernel with the reductions around them, as in XLA's
 ynn_matcher.h and ynn_support.cc: IsInstructionPreferredByYnn, IsElementwiseOpSupportedByYnn,
-IsBroadcastOpSupportedByYnn, IsReduceLikeOpSupportedByYnn and IsDotSupportedByYnn. Layouts are not looked at.
+IsBroadcastOpSupportedByYnn, IsReduceLikeOpSupportedByYnn, IsConvolutionOpSupportedByYnn and IsDotSupportedByYnn.
+Layouts are not looked at.
 
 Costs without fields are plain classes: a class of attrs takes a millisecond to make, in every process.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 from math import prod
 
 from shardy_dialects.stablehlo.bodies import element_type
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork
+from shardy_py.support.element_types import mlir_element_bits
 
 _LEAST_ELEMENTS = 4096
 
@@ -38,6 +41,12 @@ def has_many_elements(shapes: OpShapes) -> bool:
 def element_types(op: Op) -> set[str]:
     """Return the element types of all operands and results."""
     return {element_type(value) for value in (*op.operands, *op.results)}
+
+
+def element_bytes(value: Value) -> int:
+    """Return the bytes of an element; 0 for what is no tensor of numbers."""
+    bits = mlir_element_bits(value.type.element_type) if isinstance(value.type, TensorType) else None
+    return -(-(bits or 0) // 8)
 
 
 class MovingCost(CostOpInterface):

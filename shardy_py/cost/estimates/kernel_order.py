@@ -6,7 +6,7 @@ bfs_scheduler.cc: what reads arguments alone runs at the start, and what ends br
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shardy_py.cost.estimates.graph import Node, Section, Tensor, user_in
 from shardy_py.support.identity import identity
@@ -27,7 +27,10 @@ def readers(section: Section, tensor: Tensor) -> list[int]:
 
 
 def breadth_first(
-    section: Section, reader_positions: Mapping[int, Sequence[int]], together: Mapping[int, Sequence[Node]]
+    section: Section,
+    reader_positions: Mapping[int, Sequence[int]],
+    together: Mapping[int, Sequence[Node]],
+    copies_of: Callable[[Node], int],
 ) -> Steps:
     """Return the nodes of a section breadth first.
 
@@ -35,6 +38,7 @@ def breadth_first(
         section: The section.
         reader_positions: The positions of the readers of each value, by its id.
         together: The nodes that run at the same time as one, by the id of each of them.
+        copies_of: Gives the number of kernels that copy for a node, one after the other, before its result is there.
     """
     nodes = section.nodes
     # A step has the number of its first node.
@@ -54,10 +58,16 @@ def breadth_first(
         after[number] = sorted(users)
         for user in users:
             waiting[user] += 1
-    order = [number for number in members if not waiting[number]]
-    for number in order:
+    copies = {number: max(map(copies_of, step)) for number, step in members.items()}
+    ready, order = [number for number in members if not waiting[number]], []
+    for number in ready:
+        if copies[number]:
+            copies[number] -= 1
+            ready.append(number)
+            continue
+        order.append(number)
         for user in after[number]:
             waiting[user] -= 1
             if not waiting[user]:
-                order.append(user)
+                ready.append(user)
     return [members[number] for number in order] if len(order) == len(members) else [[node] for node in nodes]

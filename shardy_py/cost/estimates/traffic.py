@@ -196,25 +196,34 @@ class Traffic:
         return sum(prod(self.sizes.shape(tensor.value)) for tensor in converted.values())
 
     def _transposed_bytes(self, node: Node) -> float:
-        """Return the bytes of the operands of a product that are copied with their batch dimensions first.
+        return 0.0 + sum(self.stored_bytes(tensor) for tensor, _ in self._transposed(node))
+
+    def _transposed(self, node: Node) -> list[tuple[Tensor, tuple[int, ...]]]:
+        """Return the operands of a product that are copied with their batch dimensions first, and their shapes then.
 
         So are those whose other dimensions are on both sides of the contracted ones, or the other way around. As in
         XLA's dot_decomposer.cc. What a kernel makes for the product alone, it makes in that order.
         """
         if not self.profile.transposes_operands or Contraction not in node.kind.traits:
-            return 0.0
+            return []
         rule = self.rule_of(node.op)
         if rule is None or len(node.inputs) != 2:
-            return 0.0
-        moved, converted = 0.0, {identity(tensor) for tensor in self.converted(node)}
-        for tensor, value, mapping in zip(node.inputs, node.op.operands, rule.operand_mappings, strict=True):
+            return []
+        moved, converted = [], {identity(tensor) for tensor in self.converted(node)}
+        orders = ("batch", "free", "contracted"), ("batch", "contracted", "free")
+        operands = zip(node.inputs, node.op.operands, rule.operand_mappings, orders, strict=True)
+        for tensor, value, mapping, order in operands:
             # A dimension of which a device has one place may stand anywhere.
             shape = self.sizes.shape(value)
             kinds = [_dimension_kind(rule, dim) for dim, size in zip(mapping, shape, strict=False) if size != 1]
             runs = [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before]
             is_leading = (runs[:1] == ["batch"] or "batch" not in runs) and len(runs) == len(set(runs))
             is_free = is_leading or identity(tensor) in converted or self._is_made_alone(tensor)
-            moved += 0.0 if is_free else self.stored_bytes(tensor)
+            if not is_free:
+                dims = [
+                    (order.index(_dimension_kind(rule, dim)), size) for dim, size in zip(mapping, shape, strict=False)
+                ]
+                moved.append((tensor, tuple(size for _, size in sorted(dims, key=lambda item: item[0]))))
         return moved
 
     def carried_bytes(self, node: Node) -> float:
@@ -347,13 +356,31 @@ class Traffic:
         (tensor,) = node.outputs
         return not tensor.is_result and all(self.fusion.is_own_kernel(user) for user in tensor.users)
 
+    def copying_kernels(self, node: Node) -> int:
+        """Return the number of kernels that copy for a node, one after the other: operands first, then the result."""
+        if not self._has_copies(node) or not node.inputs:
+            return 0
+        if Contraction in node.kind.traits:
+            return 1 if self.operand_copies(node) else 0
+        if not self.copied_bytes(node):
+            return 0
+        return (not self._is_made_for(node)) + (not self._is_taken_by_kernels(node))
+
+    def operand_copies(self, node: Node) -> list[tuple[Tensor, tuple[int, ...], int]]:
+        """Return the operands of a product that are copied for it, with the shape and the bytes of each copy."""
+        if not self._has_copies(node) or Contraction not in node.kind.traits:
+            return []
+        converted = self.converted(node)
+        wide = [(tensor, (), 2 * self.stored_bytes(tensor)) for tensor in node.inputs if _is_among(tensor, converted)]
+        return [*wide, *((tensor, shape, self.stored_bytes(tensor)) for tensor, shape in self._transposed(node))]
+
     def extra_bytes(self, node: Node) -> float:
-        """Return the bytes of such copies that live while the collective runs, or directly behind it."""
+        """Return the bytes of other copies that live while a node runs, or directly behind it."""
         if not self._has_copies(node) or not node.inputs:
             return 0
         halo = self.halos.get(identity(node), 0)
         joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
-        converted = 2 * sum(self.stored_bytes(tensor) for tensor in self.converted(node)) + self._transposed_bytes(node)
+        converted = 2 * sum(self.stored_bytes(item) for item in self.converted(node) if _is_among(item, node.outputs))
         summed = self.stored_bytes(node.inputs[0]) if self._is_whole_reduce(node) else 0
         return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined + summed
 
@@ -404,6 +431,10 @@ class Traffic:
         """Return the bytes of an element."""
         count = prod(self.sizes.shape(tensor.value))
         return self.stored_bytes(tensor) / count if count else 0.0
+
+
+def _is_among(tensor: Tensor, tensors: Iterable[Tensor]) -> bool:
+    return any(tensor is other for other in tensors)
 
 
 def _is_used_apart(tensor: Tensor, node: Node) -> bool:

@@ -28,6 +28,7 @@ class Profile:
         transposes_operands: Whether the operands of products are copied where their batch dimensions do not come first.
         copies_carried: Whether what loops carry is copied where its old value is still needed, and arguments that are
             results.
+        reserves_results: Whether results have memory of their own from the start, in which others may lie before.
         runs_breadth_first: Whether kernels run as soon as what they read is there, rather than in the program's order.
         ungroups_batches: Whether a convolution with a group of the batch for each feature is computed for all pairs of
             groups and features, of which a mask keeps its own.
@@ -47,6 +48,7 @@ class Profile:
     transposes_collectives: bool = False
     transposes_operands: bool = False
     copies_carried: bool = False
+    reserves_results: bool = False
     runs_breadth_first: bool = False
     ungroups_batches: bool = False
     expands_solvers: bool = False
@@ -68,6 +70,7 @@ PROFILES: tuple[Profile, ...] = (
         transposes_collectives=True,
         transposes_operands=True,
         copies_carried=True,
+        reserves_results=True,
         runs_breadth_first=True,
         ungroups_batches=True,
         expands_solvers=True,
@@ -76,7 +79,13 @@ PROFILES: tuple[Profile, ...] = (
         fuses_tables=True,
     ),
     # gpu_compiler.cc: AllReduceCombiner with kDefaultAllReduceCombineThreshold, ReduceScatterCreator; no hoisting.
-    Profile("xla-gpu", follows_results=True, simplifies_communication=True, combined_bytes=30 * 1024 * 1024 + 7),
+    Profile(
+        "xla-gpu",
+        follows_results=True,
+        simplifies_communication=True,
+        combined_bytes=30 * 1024 * 1024 + 7,
+        reserves_results=True,
+    ),
     Profile("none"),
 )
 NO_PROFILE = PROFILES[-1]

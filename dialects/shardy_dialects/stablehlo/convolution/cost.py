@@ -9,15 +9,19 @@ from collections.abc import Iterator, Sequence
 from math import gcd, prod
 
 from shardy_dialects.stablehlo.attributes import dense_of, integer_of, integers_of, parse_convolution_dims, text_of
+from shardy_dialects.stablehlo.costs import LibraryCost, element_types
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
+from shardy_py.plugins import OpShapes, OpWork, Window
 from shardy_py.sharding.rule_builder import tensor_shape
 from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.values import frozen
 
+_SMALL_FEATURES = 16
+"""The number of features that the library leaves to others."""
 
-class ConvolutionCost(CostOpInterface):
+
+class ConvolutionCost(LibraryCost):
     """A convolution: products with padding and with the holes of a dilated input do not count."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
@@ -38,6 +42,19 @@ class ConvolutionCost(CostOpInterface):
         if groups < 2 or groups != features:
             return OpWork(flops)
         return OpWork(flops, ungrouped=_ungrouped(groups, flops, prod(shapes.operands[0]), prod(out), _width(op)))
+
+    def _is_in_library(self, op: Op, shapes: OpShapes) -> bool:
+        """Return whether it has two spatial dimensions and features last, is large enough, and dilates no input."""
+        text = text_of(op, "dimension_numbers").replace(" ", "")
+        is_usual = text.removeprefix("#stablehlo.conv<").removesuffix(">") == "[b,0,1,f]x[0,1,i,o]->[b,0,1,f]"
+        if not is_usual or int(integer_of(op, "batch_group_count", 1)) != 1:
+            return False
+        if element_types(op) not in ({"f32"}, {"f64"}) or any(op.attributes.get("window_reversal") or ()):
+            return False
+        (_, *inputs, features), (*kernel, _, _), (_, *outputs, results) = *shapes.operands[:2], shapes.results[0]
+        is_large = max(features, results) > _SMALL_FEATURES
+        is_inside = all(max(pair) <= size for size, *pair in zip(inputs, kernel, outputs, strict=True))
+        return is_large and is_inside and all(dim.input_dilation == 1 for dim in spatial_dims(op))
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each spatial dimension."""

@@ -24,7 +24,7 @@ class ReduceCost(LibraryCost):
 
     def _is_in_library(self, op: Op, shapes: OpShapes) -> bool:
         is_single = len(op.results) == 1 and element_types(op) in ({"f32"}, {"f64"})
-        return is_single and has_many_elements(shapes) and _combines(op)
+        return is_single and has_many_elements(shapes) and combines(op)
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
         """Return the work of the region times the elements that disappear."""
@@ -84,7 +84,7 @@ def _comparison(op: Op | None) -> tuple[object, ...]:
 _COMBINING = frozenset(COMBINING[combiner] for combiner in (Combiner.ADD, Combiner.MAX, Combiner.MIN))
 
 
-def _combines(op: Op) -> bool:
+def combines(op: Op) -> bool:
     """Return whether a reduction is a sum, or gives the largest or the smallest element."""
     op_names = [inner.name for block in op.regions[0].blocks for inner in block.ops if inner.results]
     return len(op_names) == 1 and op_names[0] in _COMBINING

@@ -44,7 +44,9 @@ def register(definitions: Definitions) -> None:
         local=largest,
         cost=KernelCost(),
     )
-    definitions.define("mhlo.topk", whole_top_k_rule, traits=(Pure, LibraryCall), local=largest, cost=KernelCost())
+    definitions.define(
+        "mhlo.topk", whole_top_k_rule, traits=(Pure, Unpartitioned, LibraryCall), local=largest, cost=KernelCost()
+    )
 
 
 def sort_rule(op: Op) -> OpShardingRule:

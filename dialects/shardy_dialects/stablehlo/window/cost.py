@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.attributes import integers_of
+from shardy_dialects.stablehlo.costs import LibraryCost, element_bytes, element_types, has_many_elements
 from shardy_dialects.stablehlo.elementwise.cost import region_work
+from shardy_dialects.stablehlo.reduce.cost import combines
 from shardy_dialects.stablehlo.window import padding_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import CostOpInterface, OpShapes, OpWork, Window
@@ -22,7 +24,7 @@ _BASE_LENGTH = 16
 _INDEX_BYTES = 4
 
 
-class ReduceWindowCost(CostOpInterface):
+class ReduceWindowCost(LibraryCost):
     """A reduction over windows; one over everything before an element becomes a tree."""
 
     def get_work(self, op: Op, shapes: OpShapes) -> OpWork:
@@ -41,7 +43,21 @@ class ReduceWindowCost(CostOpInterface):
         rows = prod(out) / max(1, size)
         runs, elements = _scan(size)
         runs, touched = runs * rows, (elements + _padding(size) - size) * rows
-        return OpWork(flops * runs, transcendentals * runs, dict.fromkeys(range(len(op.results)), touched))
+        # The scans of the parts live until what stands before each part is added.
+        held = (-(-size // _BASE_LENGTH) * (_BASE_LENGTH + 1)) * rows * sum(map(element_bytes, op.results))
+        reads = dict.fromkeys(range(len(op.results)), touched)
+        return OpWork(flops * runs, transcendentals * runs, reads, temporary_bytes=held)
+
+    def _is_in_library(self, op: Op, shapes: OpShapes) -> bool:
+        """Return whether windows lie next to each other, and are summed, or give the largest or smallest element."""
+        sizes: Sequence[int] = integers_of(op, "window_dimensions")
+        ones = (1,) * len(sizes)
+        strides = integers_of(op, "window_strides") or ones
+        dilations = (*integers_of(op, "window_dilations"), *integers_of(op, "base_dilations"))
+        if max(sizes, default=1) == 1 or strides != sizes or any(dilation != 1 for dilation in dilations):
+            return False
+        is_single = len(op.results) == 1 and element_types(op) in ({"f32"}, {"f64"})
+        return is_single and has_many_elements(shapes) and combines(op)
 
     def get_windows(self, op: Op) -> Sequence[Window]:
         """Return the window of each dimension that has one."""

@@ -1,0 +1,146 @@
+"""Buffers of a program on one device, and which of them share memory, as XLA's buffer_assignment.cc decides it.
+
+Each result of the main function has memory of its own from the start. A temporary value lies in that of a result if it
+fits and nothing else is there meanwhile, the largest first; all others lie in one heap, whose size is the most that is
+needed at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import field
+
+from shardy_py.values import define
+
+
+@define(eq=False)
+class Buffer:
+    """Memory that some values have one after the other.
+
+    Args:
+        bytes: Its size.
+        ticks: The times at which one of the values is there, a bit for each.
+        is_argument: Whether it is the memory of a donated argument.
+        is_result: Whether a result of the main function lies there at the end.
+    """
+
+    bytes: int
+    ticks: int = 0
+    is_argument: bool = False
+    is_result: bool = False
+
+    def absorb(self, other: Buffer) -> None:
+        """Take over the values of another buffer."""
+        self.bytes = max(self.bytes, other.bytes)
+        self.ticks |= other.ticks
+        self.is_argument |= other.is_argument
+        self.is_result |= other.is_result
+
+
+def ticks_between(start: int, stop: int) -> int:
+    """Return the bits of all times from the first to the last one.
+
+    >>> bin(ticks_between(1, 3))
+    '0b1110'
+    """
+    return (1 << (stop + 1)) - (1 << start)
+
+
+@define(eq=False)
+class BufferGroups:
+    """Values by the buffer that they share with others."""
+
+    _leaders: dict[int, int] = field(factory=dict, init=False)
+    _buffers: dict[int, Buffer] = field(factory=dict, init=False)
+
+    def add(self, key: int, buffer: Buffer) -> None:
+        """Add a value with a buffer of its own."""
+        self._buffers[key] = buffer
+
+    def __contains__(self, key: int) -> bool:
+        return self._leader(key) in self._buffers
+
+    def __getitem__(self, key: int) -> Buffer:
+        """Return the buffer of a value."""
+        return self._buffers[self._leader(key)]
+
+    def join(self, first: int, second: int) -> None:
+        """Let two values share a buffer."""
+        first, second = self._leader(first), self._leader(second)
+        if first != second and first in self._buffers and second in self._buffers:
+            self._buffers[first].absorb(self._buffers.pop(second))
+            self._leaders[second] = first
+
+    def remove(self, key: int) -> None:
+        """Remove a value and its buffer."""
+        self._buffers.pop(self._leader(key), None)
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return iter(self._buffers.values())
+
+    def _leader(self, key: int) -> int:
+        while key in self._leaders:
+            key = self._leaders[key]
+        return key
+
+
+def heap_bytes(buffers: Iterable[Buffer], ticks: int, *, reserves_results: bool) -> list[int]:
+    """Return the bytes that the heap holds at each time.
+
+    Args:
+        buffers: All buffers.
+        ticks: The number of times.
+        reserves_results: Whether results, and arguments that become some, have memory of their own, in which others
+            may lie; otherwise results lie in the heap once they are there.
+    """
+    allocated: list[Buffer] = []
+    temporaries: list[Buffer] = []
+    for buffer in buffers:
+        is_allocated = buffer.is_argument or (reserves_results and buffer.is_result)
+        (allocated if is_allocated else temporaries).append(buffer)
+    if reserves_results:
+        temporaries = _not_in_results(allocated, temporaries)
+    changes = [0] * (ticks + 1)
+    for buffer in temporaries:
+        for start, stop in _spans(buffer.ticks):
+            changes[start] += buffer.bytes
+            changes[stop] -= buffer.bytes
+    held, total = [], 0
+    for change in changes[:ticks]:
+        total += change
+        held.append(total)
+    return held
+
+
+def _not_in_results(allocated: Sequence[Buffer], temporaries: Iterable[Buffer]) -> list[Buffer]:
+    """Return the temporary values that fit into the memory of no result, the largest first."""
+    # A result that is as large is placed before a temporary value.
+    places = sorted(([buffer.bytes, buffer.ticks] for buffer in allocated if buffer.bytes), key=lambda place: place[0])
+    left, first = [], len(places)
+    for buffer in sorted(temporaries, key=lambda item: -item.bytes):
+        while first and places[first - 1][0] >= buffer.bytes:
+            first -= 1
+        for place in places[first:]:
+            if not place[1] & buffer.ticks:
+                place[1] |= buffer.ticks
+                break
+        else:
+            left.append(buffer)
+    return left
+
+
+def _first(ticks: int) -> int:
+    return (ticks & -ticks).bit_length() - 1
+
+
+def _spans(ticks: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of bits: the first of each, and the one behind its last."""
+    offset = 0
+    while ticks:
+        zeros = _first(ticks)
+        ticks >>= zeros
+        ones = (~ticks & (ticks + 1)).bit_length() - 1
+        yield offset + zeros, offset + zeros + ones
+        ticks >>= ones
+        offset += zeros + ones

@@ -1,0 +1,90 @@
+"""Which values share memory, and where temporary ones lie."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
+
+from shardy_py.cost.estimates.buffers import Buffer, heap_bytes, ticks_between
+from shardy_py.cost.session import Session
+
+
+def _buffers():
+    """A result of 10 bytes at the end, and values of 10 and 8 bytes that are there one after the other before."""
+    return (
+        Buffer(10, ticks_between(3, 3), is_result=True),
+        Buffer(10, ticks_between(0, 1)),
+        Buffer(8, ticks_between(1, 2)),
+    )
+
+
+def test_temporary_values_lie_in_the_memory_of_results_that_are_not_there_yet():
+    """The larger one takes the place of the result, where the smaller one no longer fits at time 1."""
+    assert heap_bytes(_buffers(), 4, reserves_results=True) == [0, 8, 8, 0]
+
+
+def test_results_lie_in_the_heap_where_they_have_no_memory_of_their_own():
+    """All three count while they are there."""
+    assert heap_bytes(_buffers(), 4, reserves_results=False) == [10, 18, 8, 10]
+
+
+def test_the_memory_of_a_donated_argument_is_used_between_its_last_use_and_the_result():
+    """The argument is there until time 1, the result from 4 on."""
+    argument = Buffer(10, ticks_between(0, 1) | ticks_between(4, 4), is_argument=True, is_result=True)
+    between, during = Buffer(9, ticks_between(2, 3)), Buffer(9, ticks_between(1, 2))
+    assert heap_bytes((argument, between), 5, reserves_results=True) == [0] * 5
+    assert heap_bytes((argument, during), 5, reserves_results=True) == [0, 9, 9, 0, 0]
+
+
+def _peak(lines, arguments="%x: TYPE", result="TYPE", profile="xla-gpu"):
+    text = f"func.func @main({arguments}) -> {result} {{\n{lines}\n}}".replace("TYPE", "tensor<8x8xf32>")
+    return Session.open(text).evaluate(profile=profile, partitioner="xla").cost.peak_bytes.value
+
+
+SIZE = 4 * 8 * 8
+DOT = "{} = stablehlo.dot {}, %x : (TYPE, TYPE) -> TYPE\n"
+
+
+def test_a_result_has_memory_from_the_start_by_the_profiles_of_xla():
+    """The second of three products has memory besides the result, in which the first one lies."""
+    lines = DOT.format("%a", "%x") + DOT.format("%b", "%a") + DOT.format("%c", "%b") + "return %c : TYPE"
+    assert _peak(lines) == SIZE * 3
+    small = lines.replace("return %c : TYPE", "%s = stablehlo.slice %c [0:1, 0:1] : (TYPE) -> tensor<1x1xf32>\n")
+    small += "return %s : tensor<1x1xf32>"
+    # The small result holds none of the products, of which two are there at a time.
+    assert _peak(small, result="tensor<1x1xf32>") == SIZE * 3 + 4
+
+
+CASE = """%r = "stablehlo.case"(%i) ({
+  %a = stablehlo.dot %x, %x : (TYPE, TYPE) -> TYPE
+  stablehlo.return %a : TYPE
+}, {
+  %b = stablehlo.dot %y, %x : (TYPE, TYPE) -> TYPE
+  stablehlo.return %b : TYPE
+}) : (tensor<i32>) -> TYPE
+return %r : TYPE"""
+
+
+@pytest.mark.parametrize("profile", ["none", "xla-gpu"])
+def test_branches_write_where_the_result_of_the_conditional_lies(profile):
+    """Two arguments, the index, and one result."""
+    assert _peak(CASE, "%i: tensor<i32>, %x: TYPE, %y: TYPE", profile=profile) == SIZE * 3 + 4
+
+
+@pytest.mark.parametrize(("op", "values"), [("stablehlo.negate %a", 1), ("stablehlo.reverse %a, dims = [0]", 2)])
+def test_a_kernel_writes_over_its_operand_only_element_by_element(op, values):
+    """The reversed product needs memory beside the product; the negated one takes its place."""
+    lines = DOT.format("%a", "%x") + f"%b = {op} : TYPE\nreturn %b : TYPE"
+    assert _peak(lines, profile="none") == SIZE * (1 + values)
+
+
+CALL = """%r = stablehlo.custom_call @solve(%x) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>],
+  result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (TYPE) -> TYPE
+return %r : TYPE"""
+
+
+def test_a_call_that_asks_for_another_layout_has_copies_in_it():
+    """The copy of the operand becomes the result in that layout, as LAPACK's do."""
+    assert _peak(CALL) == SIZE * 3
+    assert _peak(CALL.replace("[0, 1]", "[1, 0]")) == SIZE * 2
