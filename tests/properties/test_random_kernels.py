@@ -18,6 +18,7 @@ import numpy as np
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.kernels import emit
+from shardy_py.kernels.lower import host
 from tests.properties.random_kernels import Program, random_program
 from tests.unit.kernels.fusions import fusion_of
 
@@ -56,6 +57,8 @@ def difference(program: Program, want: list[Any]) -> str:
         kernel = emit(fusion_of(program.text))
         ways = {"host": kernel.run(*program.arrays, on="host"), "interpreter": kernel.run(*program.arrays)}
         ways["initial"] = kernel.run(*program.arrays, stage="initial")
+        # The second run is that of code that LLVM compiles with all passes, as for large arrays.
+        ways["optimized"] = kernel.run(*program.arrays, on="host")
     except UnsupportedError as error:
         return f"!{error.diagnostics[0].code}"
     wrong = [
@@ -81,6 +84,12 @@ def worker() -> Iterator[ProcessPoolExecutor]:
     """A process that runs XLA."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         yield pool
+
+
+@pytest.fixture(autouse=True)
+def second_run_is_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first run of a kernel on the host be the only one of quickly compiled code."""
+    monkeypatch.setattr(host, "QUICK_RUNS", 2)
 
 
 def check(seeds: range, worker: ProcessPoolExecutor) -> None:
