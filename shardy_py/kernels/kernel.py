@@ -160,6 +160,19 @@ class Kernel:
 
         return ptx_text(self.llvm, self.name, self.device, find_libdevice(self.libdevice))
 
+    @property
+    def sass(self) -> str:
+        """The instructions of the device, by NVIDIA's ``ptxas`` and ``nvdisasm`` where these are installed.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: one of the programs is missing.
+            VerificationError: LLVM or ``ptxas`` refuses the kernel.
+        """
+        from shardy_py.kernels.machine_code import sass_text
+
+        return sass_text(self.ptx, self.device)
+
     def stage(self, name: str) -> str:
         """Return the text of the module at a stage.
 

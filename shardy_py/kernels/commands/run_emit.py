@@ -163,7 +163,8 @@ def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
 
 def _text(kernel: Kernel, target: str, stage: str | None) -> str:
     if target != "mlir":
-        return kernel.llvm if target == "llvm" else kernel.ptx
+        texts = {"llvm": lambda: kernel.llvm, "ptx": lambda: kernel.ptx, "sass": lambda: kernel.sass}
+        return texts[target]()
     return kernel.text if stage is None else kernel.stage(stage)
 
 

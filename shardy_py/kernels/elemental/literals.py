@@ -49,7 +49,8 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
     if plain and dtype in _PLAIN_TYPES:
         # The same as below, without a parser, for the zeros and ones of which programs are full.
         number = float(plain[1]) if dtype.startswith("f") else int(plain[1])
-        return builtin.DenseIntOrFPElementsAttr.from_list(builtin.TensorType(scalar_type(dtype), []), [number])
+        scalar: Any = builtin.TensorType(scalar_type(dtype), [])
+        return builtin.DenseIntOrFPElementsAttr.from_list(scalar, [number])
     # One number for all elements is not spread: there may be millions of them.
     shape = "" if _ONE_NUMBER.match(text) else "".join(f"{size}x" for size in value.shape)
     if bits:

@@ -67,13 +67,13 @@ class HostKernel:
         self._slices = tuple(slices)
         self._quick_runs = QUICK_RUNS if is_quick else 0
         # What runs is gone as soon as its compiler or library is; a thread may run the first one yet.
-        self._linked: list[tuple[Any, Any]] = []
+        self._libraries: list[tuple[Any, Any]] = []
         self._call = self._compiled(is_quick=is_quick)
 
     def _compiled(self, *, is_quick: bool) -> Any:
         """Compile and link the text; return the function that runs blocks."""
         compiler, library = _linked(self.llvm, self.name, is_quick=is_quick)
-        self._linked.append((compiler, library))
+        self._libraries.append((compiler, library))
         return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library[GRID])
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]) -> list[Any]:
