@@ -28,6 +28,8 @@ _WARPS = (32, 64)
 """The threads of a warp: those of NVIDIA's devices, and of AMD's for computing."""
 
 _FEW_READS = 4
+"""The most reads of a phase that is not worth vectors over threads where these write apart."""
+
 _BOOL = "i1"
 _VECTOR = re.compile(r"<(\d+) x (?!i1>)(\w+)>")
 
