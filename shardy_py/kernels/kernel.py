@@ -21,6 +21,7 @@ from shardy_py.kernels.launch.launches import launch_of, maps_of
 from shardy_py.kernels.launch.transposes import transpose_bytes
 from shardy_py.kernels.partition import Partition, Subgraph, partition
 from shardy_py.kernels.requirements import require_xdsl
+from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:
@@ -84,9 +85,21 @@ class Kernel:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
-        module = self._initial()
-        self._run_passes(module, after_pass)
+        with no_garbage_collection():
+            module = self._initial()
+            self._run_passes(module, after_pass)
         return module
+
+    @cached_property
+    def _last(self) -> builtin.ModuleOp:
+        """The module after all passes, for those that leave it as it is."""
+        return self.module()
+
+    @cached_property
+    def _first_text(self) -> str:
+        from shardy_py.kernels.dialect.text import print_kernel_module
+
+        return print_kernel_module(self._initial(), spelling=self.spelling)
 
     @cached_property
     def stages(self) -> Mapping[str, str]:
@@ -126,7 +139,7 @@ class Kernel:
             message = f"{self.device.name} is not a device of NVIDIA: its kernels are neither LLVM's for NVPTX nor PTX"
             hint = "print the module by --stage, or run it in the interpreter"
             raise UnsupportedError(Diagnostic("no-ptx", message, op=self.name, hint=hint))
-        module = self.module()
+        module = self._last
         from shardy_py.kernels.lower.literals import nvptx
         from shardy_py.kernels.lower.llvm import llvm_text
         from shardy_py.kernels.requirements import find_libdevice
@@ -147,6 +160,19 @@ class Kernel:
 
         return ptx_text(self.llvm, self.name, self.device, find_libdevice(self.libdevice))
 
+    @property
+    def sass(self) -> str:
+        """The instructions of the device, by NVIDIA's ``ptxas`` and ``nvdisasm`` where these are installed.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: one of the programs is missing.
+            VerificationError: LLVM or ``ptxas`` refuses the kernel.
+        """
+        from shardy_py.kernels.machine_code import sass_text
+
+        return sass_text(self.ptx, self.device)
+
     def stage(self, name: str) -> str:
         """Return the text of the module at a stage.
 
@@ -159,6 +185,9 @@ class Kernel:
         """
         if name == TO_LLVM:
             return self.llvm
+        if name == INITIAL:
+            # No pass has to run for it.
+            return self._first_text
         for known, text in reversed(list(self.stages.items())):
             number, _, pass_ = known.partition(".")
             if name in (known, pass_, number):
@@ -189,7 +218,7 @@ class Kernel:
                 message, hint = f"the {on} runs the last stage only", 'leave stage out, or give on="interpreter"'
                 raise OptionError(Diagnostic("stage-on-host", message, hint=hint))
             return run_fusion(self.fusion, arrays, self.host.run if on == "host" else self._on_gpu(self.ptx).run)
-        module = self.module() if stage is None else self.parsed(stage)
+        module = self._last if stage is None else self.parsed(stage)
         from shardy_py.kernels.run.kernel import run_kernel
 
         def interpret(inputs: Sequence[Any], outputs: Sequence[Output]) -> list[Any]:
@@ -239,7 +268,7 @@ class Kernel:
         """
         from shardy_py.kernels.lower.host import compile_host
 
-        return compile_host(self.module(), self.launch)
+        return compile_host(self._last.clone(), self.launch)
 
     def parsed(self, stage: str) -> builtin.ModuleOp:
         """Return a new module, as it is at a stage.

@@ -1,16 +1,18 @@
-"""Registers and spills of a kernel, by NVIDIA's assembler where there is one."""
+"""Registers, spills and instructions of a kernel, by NVIDIA's assembler and disassembler where there are such."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 
+from shardy_py.errors import Diagnostic, OptionError, VerificationError
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.requirements import find_libdevice
-from shardy_py.support.processes.start import messages_of
+from shardy_py.support.processes.start import messages_of, output_of
 from shardy_py.values import frozen
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -57,10 +59,45 @@ def machine_code(ptx: str, device: DeviceSpec) -> MachineCode | None:
     return MachineCode(int(registers[1]), sum(map(int, _SPILLS.findall(messages))))
 
 
-@cache
+def sass_text(ptx: str, device: DeviceSpec) -> str:
+    """Return the instructions of a device that PTX becomes, as NVIDIA's disassembler prints them.
+
+    Args:
+        ptx: The kernel.
+        device: The device.
+
+    Raises:
+        OptionError: there is no assembler or no disassembler.
+        VerificationError: the assembler refuses the kernel; it may be older than the PTX.
+    """
+    programs = [(name, find_program(name)) for name in ("ptxas", "nvdisasm")]
+    missing = [name for name, path in programs if path is None]
+    if missing:
+        message = f"instructions of a device need programs that are not here: {', '.join(missing)}"
+        hint = "they are part of NVIDIA's CUDA toolkit: set CUDA_HOME or PATH; PTX needs neither"
+        raise OptionError(Diagnostic("no-disassembler", message, hint=hint))
+    assembler, disassembler = (str(path) for _, path in programs)
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "kernel.cubin")
+        arguments = [f"-arch=sm_{device.capability}", "-o", file, "-"]
+        assembled = messages_of(assembler, arguments, ptx, seconds=_SECONDS)
+        text = None if assembled is None else output_of(disassembler, ["-c", file], "", seconds=_SECONDS)
+    if text is None:
+        message = f"{'ptxas' if assembled is None else 'nvdisasm'} does not take the kernel"
+        hint = f"it may be older than sm_{device.capability}; --target ptx prints what it was given"
+        raise VerificationError(Diagnostic("machine-code", message, hint=hint))
+    return text
+
+
 def find_assembler() -> str | None:
-    """Return the path of ``ptxas``: beside libdevice in NVIDIA's wheels or ``CUDA_HOME``, or on the search path."""
+    """Return the path of ``ptxas``, or None."""
+    return find_program("ptxas")
+
+
+@cache
+def find_program(name: str) -> str | None:
+    """Return the path of a program: beside libdevice in NVIDIA's wheels or ``CUDA_HOME``, or on the search path."""
     library = find_libdevice()
     folders = [] if library is None else [parent / "bin" for parent in Path(library).parents[:3]]
-    paths = (shutil.which("ptxas", path=str(folder)) for folder in folders)
-    return next((path for path in paths if path is not None), shutil.which("ptxas"))
+    paths = (shutil.which(name, path=str(folder)) for folder in folders)
+    return next((path for path in paths if path is not None), shutil.which(name))

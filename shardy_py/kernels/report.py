@@ -36,9 +36,11 @@ def kernel_data(kernel: Kernel) -> dict[str, Any]:
 
 
 def kernel_json(kernel: Kernel, target: str) -> str:
-    """Return a kernel as JSON; with the target ``llvm`` or ``ptx`` its text in that form, too."""
+    """Return a kernel as JSON; with the target ``llvm``, ``ptx`` or ``sass`` its text in that form, too."""
     data = {**kernel_data(kernel), "ptx": kernel.ptx if target == "ptx" else None}
-    return json.dumps(data | ({"llvm": kernel.llvm} if target == "llvm" else {}), indent=2)
+    data |= {"llvm": kernel.llvm} if target == "llvm" else {}
+    data |= {"sass": kernel.sass} if target == "sass" else {}
+    return json.dumps(data, indent=2)
 
 
 def kernels_json(kernels: Sequence[Kernel]) -> str:

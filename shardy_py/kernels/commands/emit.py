@@ -10,7 +10,7 @@ from shardy_py.cli.command import Command
 from shardy_py.cli.needs import Parameters, needs, needs_option
 from shardy_py.cli.options import RANDOM_INPUTS, module_options, plugin_choice
 
-TARGETS = ("mlir", "llvm", "ptx")
+TARGETS = ("mlir", "llvm", "ptx", "sass")
 SPELLINGS = ("xla_gpu", "xla")
 
 

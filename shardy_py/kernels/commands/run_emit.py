@@ -163,7 +163,7 @@ def _chosen(fusions: Sequence[Fusion], number: int) -> Fusion:
 
 def _text(kernel: Kernel, target: str, stage: str | None) -> str:
     if target != "mlir":
-        return kernel.llvm if target == "llvm" else kernel.ptx
+        return kernel.llvm if target == "llvm" else kernel.ptx if target == "ptx" else kernel.sass
     return kernel.text if stage is None else kernel.stage(stage)
 
 

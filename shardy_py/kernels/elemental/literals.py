@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import cache
 from typing import Any
 
 from xdsl.context import Context
@@ -19,6 +20,8 @@ from shardy_py.kernels.dialect.types import element_dtype, is_small_float, scala
 _COMPLEX = re.compile(r"dense<\(\s*([^,()]+),\s*([^,()]+)\)>")
 _ONE_NUMBER = re.compile(r'dense<[^\["(>]+>')
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|-?\d[\d.]*(?:[eE][-+]?\d+)?")
+_PLAIN_NUMBER = re.compile(r"dense<(-?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?)>")
+_PLAIN_TYPES = ("f32", "f64", "i32", "i64")
 _BITS = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8}
 _STRUCTS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 
@@ -42,6 +45,12 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
     bits = re.findall(r"(?<![\"\w])0x[0-9A-Fa-f]+", body) if dtype in _BITS or is_small_float(dtype) else ()
     if _ONE_NUMBER.match(text) and bits:
         return _number(bits[0], dtype)
+    plain = _PLAIN_NUMBER.match(text)
+    if plain and dtype in _PLAIN_TYPES:
+        # The same as below, without a parser, for the zeros and ones of which programs are full.
+        number = float(plain[1]) if dtype.startswith("f") else int(plain[1])
+        scalar: Any = builtin.TensorType(scalar_type(dtype), [])
+        return builtin.DenseIntOrFPElementsAttr.from_list(scalar, [number])
     # One number for all elements is not spread: there may be millions of them.
     shape = "" if _ONE_NUMBER.match(text) else "".join(f"{size}x" for size in value.shape)
     if bits:
@@ -50,16 +59,21 @@ def literal_of(op: Op) -> builtin.DenseIntOrFPElementsAttr | float | complex:
         return builtin.DenseIntOrFPElementsAttr.from_list(type_, numbers)
     if dtype == "i8" and value.type.element_type == "i1":  # type: ignore[union-attr]
         body = re.sub(r"\btrue\b", "1", re.sub(r"\bfalse\b", "0", body))
-    context = Context()
-    context.load_dialect(builtin.Builtin)
     try:
         text = special_floats_as_bytes(f"{body} : tensor<{shape}{dtype}>")
-        attribute = Parser(context, text).parse_attribute()
+        attribute = Parser(_context(), text).parse_attribute()
     except (XdslParseError, ValueError) as error:
         raise _refused(op) from error
     if not isinstance(attribute, builtin.DenseIntOrFPElementsAttr):
         raise _refused(op)
     return attribute
+
+
+@cache
+def _context() -> Context:
+    context = Context()
+    context.load_dialect(builtin.Builtin)
+    return context
 
 
 def _text(op: Op) -> str:

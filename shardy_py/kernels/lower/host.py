@@ -28,6 +28,13 @@ from shardy_py.kernels.run.memory import aligned
 from shardy_py.kernels.run.values import buffer_form, packed_array, unpacked_array
 
 _NUMBERS = count()
+SMALL_BYTES = 1 << 18
+"""The most bytes of all buffers for which a kernel begins with code that is compiled quickly.
+
+Such a kernel runs within a fraction of a millisecond either way, which all passes of LLVM take tens of times.
+"""
+QUICK_RUNS = 50
+"""The runs after which it is compiled with all passes all the same."""
 
 
 @final
@@ -40,18 +47,34 @@ class HostKernel:
         blocks: The number of blocks.
         sizes: The bytes of every buffer.
         slices: The number of every buffer; equal ones are the same memory.
+        is_quick: Whether the first `QUICK_RUNS` runs are those of code that is compiled quickly.
     """
 
-    def __init__(self, llvm: str, name: str, blocks: int, sizes: Sequence[int], slices: Sequence[int]) -> None:
+    def __init__(
+        self,
+        llvm: str,
+        name: str,
+        blocks: int,
+        sizes: Sequence[int],
+        slices: Sequence[int],
+        *,
+        is_quick: bool = False,
+    ) -> None:
         self.llvm = llvm
         self.name = name
         self._blocks = blocks
         self._sizes = tuple(sizes)
         self._slices = tuple(slices)
-        # What runs is gone as soon as the compiler or the library is.
-        self._compiler, self._library = _linked(llvm, name)
-        type_ = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        self._call = type_(self._library[GRID])
+        self._quick_runs = QUICK_RUNS if is_quick else 0
+        # What runs is gone as soon as its compiler or library is; a thread may run the first one yet.
+        self._libraries: list[tuple[Any, Any]] = []
+        self._call = self._compiled(is_quick=is_quick)
+
+    def _compiled(self, *, is_quick: bool) -> Any:
+        """Compile and link the text; return the function that runs blocks."""
+        compiler, library = _linked(self.llvm, self.name, is_quick=is_quick)
+        self._libraries.append((compiler, library))
+        return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(library[GRID])
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[tuple[Sequence[int], Any]]) -> list[Any]:
         """Return what the kernel writes.
@@ -88,6 +111,10 @@ class HostKernel:
         if tuple(max(1, size) for size in buffer_sizes) != self._sizes:
             message = f"the kernel takes buffers of {_listed(self._sizes)} bytes, there are {_listed(buffer_sizes)}"
             raise VerificationError(Diagnostic("run-arguments", message, op=self.name))
+        if self._quick_runs:
+            self._quick_runs -= 1
+            if not self._quick_runs:
+                self._call = self._compiled(is_quick=False)
         pointers = (ctypes.c_void_p * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
         if self._call(ctypes.cast(pointers, ctypes.c_void_p), 0, self._blocks):
             message = "threads of a block wait at different barriers, or some of them at none"
@@ -99,12 +126,13 @@ def _listed(sizes: Sequence[int]) -> str:
     return ", ".join(str(size) for size in sizes)
 
 
-def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
+def compile_host(module: builtin.ModuleOp, launch: Launch, *, is_quick: bool | None = None) -> HostKernel:
     """Return a kernel that this processor runs.
 
     Args:
         module: The module after the last pass; it is changed.
         launch: The grid.
+        is_quick: Whether the first runs are those of code that is compiled quickly; by default where buffers are small.
 
     Raises:
         UnsupportedError: an op has no instructions.
@@ -112,7 +140,9 @@ def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
     """
     (entry,) = [function for function in functions(module) if ENTRY in function.attributes]
     sizes, slices = (_facts(entry, name) for name in ("llvm.dereferenceable", SLICE))
-    return HostKernel(host_text(module, launch), entry.sym_name.data, prod(launch.blocks), sizes, slices)
+    is_quick = sum(sizes) <= SMALL_BYTES if is_quick is None else is_quick
+    text, name = host_text(module, launch), entry.sym_name.data
+    return HostKernel(text, name, prod(launch.blocks), sizes, slices, is_quick=is_quick)
 
 
 def host_text(module: builtin.ModuleOp, launch: Launch) -> str:
@@ -162,15 +192,15 @@ def _facts(entry: func.FuncOp, name: str) -> list[int]:
     return numbers
 
 
-def _linked(text: str, name: str) -> tuple[Any, Any]:
+def _linked(text: str, name: str, *, is_quick: bool) -> tuple[Any, Any]:
     """Compile a text and link it; return the compiler and the library, which live as long as the kernel."""
     llvm_binding = binding()
     module = parse(text)
-    is_quick = has_many_branches(module)
+    is_quick = is_quick or has_many_branches(module)
     machine = host_machine(is_quick=is_quick)
     # Loops of threads that wait for each other are long enough as they are: longer ones take LLVM twice the time.
     has_phases = any(function.name == f"{name}.1" for function in module.functions)
-    optimize(module, machine, vectorize=not may_wrap(text), unroll=not has_phases, is_quick=is_quick)
+    optimize(module, machine, vectorize=not is_quick and not may_wrap(text), unroll=not has_phases, is_quick=is_quick)
     code = machine.emit_object(module)
     compiler = llvm_binding.create_lljit_compiler()
     builder = llvm_binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Set
 from math import gcd
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from shardy_py.kernels.dialect.gpu import ThreadIdOp
+from shardy_py.kernels.dialect.gpu import BlockIdOp, ThreadIdOp
 from shardy_py.kernels.lower.writer import FunctionWriter
 from shardy_py.kernels.passes.base import constant_value
 
@@ -58,6 +58,91 @@ def write_in_strip(op: Operation, writer: FunctionWriter, width: int) -> bool:
     before = writer.new(f"urem i32 {STRIP}, {strips}")
     writer.let(op.results[0], f"add nuw nsw i32 {writer.new(f'mul nuw nsw i32 {before}, {width}')}, {LANE}")
     return True
+
+
+_AT_MOST = (2, 3, 6, 7)
+"""The predicates of ``arith.cmpi`` for less and for at most, signed and unsigned."""
+
+
+def write_for_last_lane(op: arith.CmpiOp, writer: FunctionWriter, width: int) -> None:
+    """Let a check of a bound hold for all threads of a strip where it holds for the last one.
+
+    The threads of most strips all lie inside. What is known of the last one does not change within the strip, so that
+    LLVM makes a loop of its own, without the check, for these.
+
+    Args:
+        op: A comparison, which is written already.
+        writer: The function that it is part of.
+        width: The threads of a strip.
+    """
+    if op.predicate.value.data not in _AT_MOST or constant_value(op.rhs) is None:
+        return
+    lines = len(writer.lines)
+    last = _LastLane(writer, width)
+    bound = last.value(op.lhs)
+    if bound is None or not last.is_apart:
+        del writer.lines[lines:]
+        return
+    type_ = writer.type(op.lhs)
+    predicate = ("slt", "sle", "ult", "ule")[_AT_MOST.index(op.predicate.value.data)]
+    holds = writer.new(f"icmp {predicate} {type_} {bound}, {writer.get(op.rhs)}")
+    writer.bind(op.result, writer.new(f"or i1 {holds}, {writer.get(op.result)}"))
+
+
+class _LastLane:
+    """Values that grow with the thread's number within a strip, as the last thread of the strip has them.
+
+    Args:
+        writer: The function that they are written into.
+        width: The threads of a strip.
+    """
+
+    def __init__(self, writer: FunctionWriter, width: int) -> None:
+        self._writer = writer
+        self._width = width
+        self.is_apart = False
+        """Whether the last thread has other values than the others."""
+
+    def value(self, value: SSAValue) -> str | None:
+        """Write a value; None where it may shrink within a strip."""
+        op, constant = value.owner, constant_value(value)
+        if self._writer.type(value) != "i32":
+            return None
+        if constant is not None:
+            return str(constant)
+        if isinstance(op, BlockIdOp | ThreadIdOp):
+            kind, dimension = ("block" if isinstance(op, BlockIdOp) else "thread"), op.dimension.data.value
+            return self._lane(STRIP) if (kind, dimension) == ("thread", "x") else f"%{kind}.{dimension}"
+        if isinstance(op, arith.DivUIOp | arith.RemUIOp):
+            return self._part(op)
+        if not isinstance(op, arith.AddiOp | arith.MuliOp) or not _never_wraps(op):
+            return None
+        # Nothing is negative, so that each summand and each factor grows or stays.
+        left, right = self.value(op.lhs), self.value(op.rhs)
+        if left is None or right is None:
+            return None
+        name = "add" if isinstance(op, arith.AddiOp) else "mul"
+        return self._writer.new(f"{name} nuw nsw i32 {left}, {right}")
+
+    def _part(self, op: arith.DivUIOp | arith.RemUIOp) -> str | None:
+        divisor = _divisor(op)
+        if divisor is None or divisor % self._width:
+            return None
+        if isinstance(op, arith.DivUIOp):
+            return self._writer.new(f"udiv i32 {STRIP}, {divisor // self._width}")
+        return self._lane(self._writer.new(f"urem i32 {STRIP}, {divisor // self._width}"))
+
+    def _lane(self, strip: str) -> str:
+        """Return the number of the last thread of a strip."""
+        self.is_apart = True
+        before = self._writer.new(f"mul nuw nsw i32 {strip}, {self._width}")
+        return self._writer.new(f"add nuw nsw i32 {before}, {self._width - 1}")
+
+
+def _never_wraps(op: arith.AddiOp | arith.MuliOp) -> bool:
+    """Return whether a sum or product wraps neither with nor without signs."""
+    flags = op.overflow_flags
+    return flags is not None and {arith.IntegerOverflowFlag.NSW, arith.IntegerOverflowFlag.NUW} <= set(flags.data)
 
 
 def _divisor(op: Operation) -> int | None:

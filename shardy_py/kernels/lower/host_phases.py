@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from xdsl.dialects import builtin, func, llvm, vector
+from xdsl.dialects import arith, builtin, func, llvm, vector
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
-from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_in_strip
+from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_for_last_lane, write_in_strip
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
 from shardy_py.kernels.lower.llvm import function_arguments, write_op
 from shardy_py.kernels.lower.phases import DONE, WAITS, Phase, Phases, block_of, is_at_hand, split_phases, targets
@@ -26,6 +26,9 @@ THREAD = "%thread"
 ROUND = "%round"
 _WARPS = (32, 64)
 """The threads of a warp: those of NVIDIA's devices, and of AMD's for computing."""
+
+_FEW_READS = 4
+"""The most reads of a phase that is not worth vectors over threads where these write apart."""
 
 _BOOL = "i1"
 _VECTOR = re.compile(r"<(\d+) x (?!i1>)(\w+)>")
@@ -149,10 +152,13 @@ def _writes_neighbours_apart(phase: Phase) -> bool:
     """Return whether a phase without branches writes elements of a vector one by one into a tile.
 
     The threads of a column do, each into its own row. Vectors over threads would be written element by element there;
-    of two neighbouring elements of one thread LLVM makes one store.
+    of two neighbouring elements of one thread LLVM makes one store. That is faster where little is read for them.
     """
     vectors: set[SSAValue] = set()
-    for op in phase.blocks[0].ops if len(phase.blocks) == 1 else ():
+    ops = list(phase.blocks[0].ops) if len(phase.blocks) == 1 else []
+    if sum(isinstance(op, llvm.LoadOp) for op in ops) > _FEW_READS:
+        return False
+    for op in ops:
         if isinstance(op, llvm.StoreOp) and isinstance(op.ptr.type, llvm.LLVMPointerType):
             value_op = op.value.owner
             in_tile = op.ptr.type.addr_space != builtin.NoneAttr()
@@ -368,6 +374,9 @@ class _PhaseWriter:
     def _write(self, op: Operation) -> None:
         if isinstance(op, llvm.AddressOfOp) and any(item.name == _tile(op) for item in self._storage):
             self._writer.bind(op.result, _tile(op))
+        elif isinstance(op, arith.CmpiOp):
+            write_op(op, self._writer)
+            write_for_last_lane(op, self._writer, self._width)
         elif not write_in_strip(op, self._writer, self._width):
             write_op(op, self._writer)
         for result in op.results:

@@ -17,6 +17,7 @@ from attrs import field
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, LibraryCall, Reduction, Reshape, Scatter
+from shardy_py.kernels.fusion.choose import EmitterKind, choose
 from shardy_py.kernels.fusion.fusion import Fusion, Layouts
 from shardy_py.kernels.fusion.in_place import form_problem
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
@@ -201,11 +202,21 @@ class _Walk:
         if not updated.isdisjoint(value.id for value in (*op.operands, *op.results)):
             return None
         is_at_root = all(user in piece.at_root and self._keeps_places(users[user]) for user in users)
-        if self._combines(op) and (piece.has_reduction or not is_at_root):
+        if self._combines(op) and (piece.has_reduction or not is_at_root or self._would_be_a_loop(op, piece)):
             return None
         if is_at_root:
             piece.at_root.add(op.id)
         return piece
+
+    def _would_be_a_loop(self, op: Op, piece: _Piece) -> bool:
+        """Return whether threads share the sums of an op by itself, and each would compute its own in a piece.
+
+        As in XLA, the reduction emitter computes what follows a reduction only through ops of one operand.
+        """
+        if all(len(self._ops[number].operands) == 1 for number in piece.ops):
+            return False
+        alone = self.fusion(_Piece(op, {op.id}), _short(op), {})
+        return choose(alone).kind is EmitterKind.REDUCTION
 
     def _rereads(self, op: Op) -> bool:
         """Return whether a scatter that a kernel gathers reads elements once for each window that each is in."""

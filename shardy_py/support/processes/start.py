@@ -60,6 +60,18 @@ def messages_of(program: str, arguments: Sequence[str], text: str, *, seconds: f
         text: Its standard input.
         seconds: The time limit.
     """
+    written = _written(program, arguments, text, seconds)
+    return None if written is None else written[1]
+
+
+def output_of(program: str, arguments: Sequence[str], text: str, *, seconds: float) -> str | None:
+    """Return what such a program writes to standard output; None where it fails or takes too long."""
+    written = _written(program, arguments, text, seconds)
+    return None if written is None else written[0]
+
+
+def _written(program: str, arguments: Sequence[str], text: str, seconds: float) -> tuple[str, str] | None:
+    """Return what a program writes to standard output and to standard error."""
     import subprocess
 
     try:
@@ -68,7 +80,7 @@ def messages_of(program: str, arguments: Sequence[str], text: str, *, seconds: f
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return None if done.returncode else done.stderr
+    return None if done.returncode else (done.stdout, done.stderr)
 
 
 def search_path() -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.plugins import Registry
+from shardy_py.plugins.installed import installed_registry
 
 
 def fusion_of(text: str) -> Fusion:
     """The fusion of a module's main function."""
     program = import_module(parse_module(text))
-    return Fusion.of_function(program.functions["main"], Registry.from_entry_points())
+    return Fusion.of_function(program.functions["main"], installed_registry())
 
 
 LOG_TRANSPOSE_ADD = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
@@ -14,6 +16,7 @@ import numpy as np
 from shardy_py.errors import OptionError, VerificationError
 from shardy_py.kernels import emit
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.lower import host
 from shardy_py.kernels.lower.host import HostKernel
 from shardy_py.kernels.lower.host_grid import GRID, grid_text
 from shardy_py.kernels.lower.host_phases import HostPhases
@@ -159,3 +162,39 @@ def test_complex_numbers_of_double_precision(op: str, numbers: list[complex], ex
     reference = np.array(expected, np.complex128)
     for part in (np.real, np.imag):
         np.testing.assert_allclose(part(actual), part(reference), rtol=1e-3, atol=1e-305)
+
+
+def test_small_kernels_begin_with_code_that_is_compiled_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first runs are quick code's, later ones optimized code's, with the same results; large ones begin there."""
+    compiled = []
+    linked = host._linked
+
+    def noted(text: str, name: str, *, is_quick: bool) -> tuple[Any, Any]:
+        compiled.append(is_quick)
+        return linked(text, name, is_quick=is_quick)
+
+    monkeypatch.setattr(host, "_linked", noted)
+    monkeypatch.setattr(host, "QUICK_RUNS", 2)
+    x = np.arange(300, dtype=np.float32)
+    for most, expected in ((2400, [True, False]), (2399, [False])):
+        monkeypatch.setattr(host, "SMALL_BYTES", most)
+        kernel = emit(fusion_of(NEGATE.format(shape="300")))
+        for _ in range(4):
+            np.testing.assert_array_equal(kernel.run(x, on="host")[0], -x)
+        assert compiled == expected
+        compiled.clear()
+
+
+@pytest.mark.parametrize(("rows", "scalar"), [(64, {0}), (512, set())])
+def test_columns_of_many_rows_are_read_in_vectors(rows: int, scalar: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that write neighbours apart stay scalar only where they read little."""
+    phases: list[HostPhases] = []
+
+    def noted(items: HostPhases, buffers: int, launch: Launch) -> str:
+        phases.append(items)
+        return grid_text(items, buffers, launch)
+
+    monkeypatch.setattr(host, "grid_text", noted)
+    kernel = emit(fusion_of(SUM.format(shape=f"{rows}x2048", result="2048", dim=0)))
+    host.host_text(kernel.module(), kernel.launch)
+    assert phases[0].scalar == scalar

@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 
 import shardy_py as sdy
 from shardy_py.kernels import Fusion, emit
-from shardy_py.kernels.dialect.gpu import ThreadIdOp
-from shardy_py.kernels.lower.host_loops import LANE, STRIP, may_wrap, strip_width, write_in_strip
+from shardy_py.kernels.dialect.gpu import BlockIdOp, ThreadIdOp
+from shardy_py.kernels.lower.host_loops import LANE, STRIP, may_wrap, strip_width, write_for_last_lane, write_in_strip
 from shardy_py.kernels.lower.literals import HOST
 from shardy_py.kernels.lower.writer import FunctionWriter, ModuleWriter
 from shardy_py.layout.numpy_arrays import numpy_dtype
@@ -193,3 +193,31 @@ def test_short_rows_that_are_repeated(shape: tuple[int, ...], dtype: str) -> Non
     row_numbers = np.arange(1, shape[-1] + 1).astype(numpy_dtype(dtype))
     (actual,) = kernel.run(row_numbers, on="host")
     np.testing.assert_array_equal(actual, np.broadcast_to(row_numbers + row_numbers, shape))
+
+
+def checked(*, never_wraps: bool, width: int) -> list[str]:
+    """What is written for a check that a thread's number and the block's are below a bound."""
+    kinds = (arith.IntegerOverflowFlag.NSW, arith.IntegerOverflowFlag.NUW) if never_wraps else ()
+    flags = arith.IntegerOverflowAttr(kinds)
+    thread, block = ThreadIdOp("x"), BlockIdOp("x")
+    number = arith.AddiOp(thread, block, INDEX, flags)
+    bound = arith.ConstantOp(builtin.IntegerAttr(100, INDEX))
+    check = arith.CmpiOp(number, bound, "slt")
+    writer = FunctionWriter(ModuleWriter(HOST, 32))
+    writer.bind(bound.result, "100")
+    writer.bind(check.result, "%check")
+    write_for_last_lane(check, writer, width)
+    return [*writer.lines, writer.get(check.result)]
+
+
+def test_a_check_holds_where_it_holds_for_the_last_thread_of_a_strip() -> None:
+    """Where sums never wrap, the last thread has the largest one; else nothing is known of it."""
+    assert checked(never_wraps=True, width=32) == [
+        "  %v1 = mul nuw nsw i32 %strip, 32",
+        "  %v2 = add nuw nsw i32 %v1, 31",
+        "  %v3 = add nuw nsw i32 %v2, %block.x",
+        "  %v4 = icmp slt i32 %v3, 100",
+        "  %v5 = or i1 %v4, %check",
+        "%v5",
+    ]
+    assert checked(never_wraps=False, width=32) == ["%check"]

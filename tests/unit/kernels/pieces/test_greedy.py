@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="programs are read through the extra 'stablehlo'")
 
 from shardy_py.frontends.mlir import import_module, parse_module
-from shardy_py.kernels import Fusion, piece_of, read_fusions
+from shardy_py.kernels import Fusion, emit, piece_of, read_fusions
 from shardy_py.plugins import Registry
 
 SOFTMAX = """
@@ -76,6 +76,24 @@ def test_one_reduction_in_a_piece() -> None:
         ["constant", "reduce"],
         ["broadcast_in_dim", "constant", "exponential", "reduce", "sqrt", "subtract"],
     ]
+
+
+MEAN = """
+func.func @main(%x: tensor<{rows}x{columns}xf32>) -> tensor<{columns}xf32> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0]
+      : (tensor<{rows}x{columns}xf32>, tensor<f32>) -> tensor<{columns}xf32>
+  %count = stablehlo.constant dense<{rows}.0> : tensor<{columns}xf32>
+  %1 = stablehlo.divide %0, %count : tensor<{columns}xf32>
+  return %1 : tensor<{columns}xf32>
+}}"""
+
+
+@pytest.mark.parametrize(("rows", "emitters"), [(2048, ["reduction", "loop"]), (2, ["loop"])])
+def test_a_reduction_keeps_its_emitter(rows: int, emitters: list[str]) -> None:
+    """A mean is two kernels where threads share its sums; where each thread adds its own, it is one."""
+    fusions = read_fusions(MEAN.format(rows=rows, columns=512))
+    assert [emit(fusion).choice.kind.value for fusion in fusions] == emitters
 
 
 def test_parameters_are_what_others_compute() -> None:
