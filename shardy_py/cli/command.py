@@ -71,7 +71,7 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that was asked for; an unknown name is an error with the names that are close."""
         name, known = args[0], self.list_commands(ctx)
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
+        if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             is_file = bool(Path(name).suffix)
             otherwise = "a command comes before the file" if is_file else f"the commands are {', '.join(known)}"
             ctx.fail(f"No such command {name!r}: {did_you_mean(name, known, otherwise=otherwise)}")
