@@ -168,3 +168,11 @@ def test_a_strategy_without_levels_takes_no_schedule():
     session.solve()
     with pytest.raises(OptionError, match="has no levels"):
         session.solve("flat")
+
+
+def test_what_a_function_of_the_user_sends_is_not_counted_as_nothing():
+    """The function of an op with `custom_partitioning` is not called here: an estimate says so."""
+    op = '"stablehlo.custom_call"(%x) {call_target_name = "CustomSPMDPartitioning"} : (tensor<8x4xf32>)'
+    cost = Session.open(SMALL.replace("stablehlo.negate %x :", f"{op} ->")).evaluate().cost
+    assert not cost.is_counted
+    assert any("only Result.cost calls the function" in note for note in cost.notes)
