@@ -229,7 +229,8 @@ def _fits(number: complex, dtype: Any) -> bool:
 
     kinds = [jax.numpy.bool_, jax.numpy.integer, jax.numpy.floating, jax.numpy.complexfloating]
     (dtype_kind,) = [index for index, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind)]
-    number_kind = [bool, int, float, complex].index(type(number))
+    # NumPy's and JAX's own numbers are of classes below Python's.
+    number_kind = next(index for index, kind in enumerate((bool, int, float, complex)) if isinstance(number, kind))
     if not number_kind or not dtype_kind:
         return number_kind == dtype_kind
     if isinstance(number, int) and dtype_kind == 1:

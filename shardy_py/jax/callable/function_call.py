@@ -273,9 +273,11 @@ class FunctionCall:
         import jax
 
         def shape(known: Any, dim: int | None) -> Any:
+            if dim is None:
+                # It may be a number of Python.
+                return known
             sizes = list(known.shape)
-            if dim is not None:
-                sizes.insert(dim, size)
+            sizes.insert(dim, size)
             return jax.ShapeDtypeStruct(tuple(sizes), known.dtype)
 
         results = [jax.ShapeDtypeStruct((size, *known.shape), known.dtype) for known in self.results]

@@ -88,8 +88,8 @@ def _refuse_dynamic_sizes(local: LocalProgram, main: Op) -> None:
             if port.is_dynamic:
                 dim = port.type.shape.index(-1)
                 message = f"{kind} {number} has a dynamic size in dimension {dim}, which no array of JAX has"
-                hint = hint.format(number=number, dim=dim)
-                raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, hint))
+                fix = hint.format(number=number, dim=dim)
+                raise UnsupportedError(Diagnostic("no-array-type", message, main.location, main.name, fix))
 
 
 def _without_dynamic_sizes(local: LocalProgram, semantics: OpSemantics) -> LocalProgram:

@@ -16,6 +16,7 @@ from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.jax.arguments import ArrayType, array_types, array_values
 from shardy_py.jax.devices import device_count, extend_mesh
@@ -120,8 +121,14 @@ def count_local_program(explicit: Program, *, registry: Registry, options: Local
         options: The options.
 
     Raises:
-        ShardyError: an op has no local form, or the meshes are not over the same devices.
+        ShardyError: an op has no local form, a function of the user says how it is partitioned, or the meshes are not
+            over the same devices.
     """
+    for op in ops_named(explicit, "stablehlo.custom_call"):
+        if op.attributes.get("call_target_name") == _PARTITIONED_BY_JAX:
+            message = "only Result.cost calls the function that says how it is partitioned, and what it sends"
+            hint = "propagate the Lowered of jax.jit, and ask for the result's cost"
+            raise UnsupportedError(Diagnostic("partitioned-by-jax", message, op.location, op.name, hint))
     before = (RunEffectsOncePass(), NumberGlobalDevicesPass())
     return _Source(lambda: copy_program(explicit), GraphForm(), before, run, registry, options).best()
 

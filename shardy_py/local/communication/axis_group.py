@@ -32,10 +32,10 @@ class AxisGroup:
     mesh: Mesh
     axes: tuple[AxisRef, ...]
     _remaining: dict[TensorSharding, TensorSharding | None] = field(factory=dict, init=False, eq=False, repr=False)
-    _closed: dict[int, tuple[TensorSharding | None, TensorSharding]] = field(
+    _closed: dict[tuple[int, int], tuple[TensorSharding | None, TensorSharding]] = field(
         factory=dict, init=False, eq=False, repr=False
     )
-    """Closed shardings by the identity of what they were made of, which lives as long."""
+    """Closed shardings by the rank and the identity of what they were made of, which lives as long."""
     _shards: dict[TensorSharding, bool] = field(factory=dict, init=False, eq=False, repr=False)
     _unfit: set[TensorSharding] = field(factory=set, init=False, eq=False, repr=False)
 
@@ -83,7 +83,7 @@ class AxisGroup:
 
     def closed(self, sharding: TensorSharding | None, rank: int) -> TensorSharding:
         """Return the sharding of a tensor as far as it says where data is; equal ones are one object."""
-        key = -1 - rank if sharding is None else identity(sharding)
+        key = identity(sharding), rank
         known = self._closed.get(key)
         if known is None:
             known = self._closed[key] = sharding, _closed(sharding, self.mesh_name, rank)

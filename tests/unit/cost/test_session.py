@@ -168,3 +168,12 @@ def test_a_strategy_without_levels_takes_no_schedule():
     session.solve()
     with pytest.raises(OptionError, match="has no levels"):
         session.solve("flat")
+
+
+def test_what_a_function_of_the_user_sends_is_not_counted_as_nothing():
+    """The function of an op with `custom_partitioning` is not called here: an estimate says so."""
+    op = '"stablehlo.custom_call"(%0) {call_target_name = "CustomSPMDPartitioning"}'
+    call = f"%1 = {op} : (tensor<8x8xf32>) -> tensor<8x8xf32>\n  return %1"
+    cost = Session.open(SMALL.replace("return %0", call)).evaluate().cost
+    assert not cost.is_counted
+    assert any("only Result.cost calls the function" in note for note in cost.notes)
