@@ -161,6 +161,19 @@ def test_an_op_with_another_name_is_another_native_op_at_its_place():
     assert _written(program) == text
 
 
+def test_a_renamed_op_keeps_its_regions_and_may_use_new_ops(program):
+    """Its native op is made before those that it uses now."""
+    region_op = _find(program, "t.region")
+    new = Op(program, "t.new", (), [tensor(4)])
+    region_op.parent.insert_before(region_op, new)
+    region_op.rename("t.other")
+    region_op.set_operand(0, new.result)
+    text = _written(program)
+    assert '"t.other"(%1)' in text
+    assert "t.inner" in text
+    assert "t.region" not in text
+
+
 def test_ops_are_erased(program):
     """Together with what is inside, and users before what they use."""
     region, add, multiply = (_find(program, name) for name in ("t.region", "stablehlo.add", "stablehlo.multiply"))
