@@ -16,7 +16,7 @@ class _LatePattern(Generic[AnyStr]):
     __slots__ = ("_compiled", "_flags", "pattern")
 
     def __init__(self, pattern: AnyStr, flags: int) -> None:
-        self.pattern = pattern
+        self.pattern: AnyStr = pattern
         self._flags = flags
         self._compiled: re.Pattern[AnyStr] | None = None
 

@@ -120,8 +120,8 @@ class NativeOpMaker:
             items = self._encode_items(base, {name: attributes.get(name, MISSING) for name in changed})
         write_items(native, items)
 
-    def make(self, op: Op, point: ir.InsertionPoint) -> NativeAttributes:
-        """Return a new native op with the attributes and operands of this op."""
+    def make(self, op: Op, point: ir.InsertionPoint, operands: Sequence[ir.Value] | None = None) -> NativeAttributes:
+        """Return a new native op with the attributes of this op, and with its operands unless others are given."""
         encode_type = self._origin.codec.encode_type
         try:
             attributes = self._encode(op.attributes)
@@ -130,7 +130,7 @@ class NativeOpMaker:
         native = ir.Operation.create(
             native_name(op) if self._has_foreign else op.name,
             results=[encode_type(value.type) for value in op.results],
-            operands=[native_value(value) for value in op.operands],
+            operands=[native_value(value) for value in op.operands] if operands is None else operands,
             attributes=attributes,
             regions=len(op.regions),
             loc=location_of(op, self._origin),

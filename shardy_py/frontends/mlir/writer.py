@@ -125,11 +125,10 @@ class _Writer:
             if op.parent is None or handle is None:
                 continue
             before = handle.native
-            native = self._maker.make(op, ir.InsertionPoint(before)).native
-            for old, new in zip(before.results, native.results, strict=True):
-                old.replace_all_uses_with(new)
+            # Its operands may be of ops to come; they are brought up to date with those of all others.
+            native = self._maker.make(op, ir.InsertionPoint(before), list(before.operands)).native
+            self._replace(op, before, native)
             handle.base.release(before)
-            before.erase()
             handle.native = native
             self._call_sites.locate(op, is_copy=True)
             changed.pop(identity(handle), None)
@@ -237,13 +236,17 @@ class _Writer:
         native_op = self._maker.make(op, ir.InsertionPoint.at_block_begin(block.handle.native))
         native = native_op.native
         native.move_after(old)
+        self._replace(op, old, native)
+        _forget(op)
+        op.handle = op.attributes = native_op
+
+    def _replace(self, op: Op, old: ir.Operation, native: ir.Operation) -> None:
+        """Let a native op have the users and the blocks of another one, which is erased in the end."""
         for before, after in zip(list(old.results), list(native.results), strict=True):
             before.replace_all_uses_with(after)
         for region, native_region in zip(op.regions, native.regions, strict=True):
-            for inner in region.blocks:
+            for inner in [block for block in region.blocks if block.handle is not None]:
                 _move_block(inner, native_region)
-        _forget(op)
-        op.handle = op.attributes = native_op
         self._replaced.append(old)
 
     def erase_removed(self) -> None:

@@ -16,6 +16,7 @@ from shardy_py.ir.graph.program import Block, Op, Region
 from shardy_py.ir.graph.rewriting import clone_op
 from shardy_py.ir.graph.types import tensor
 from shardy_py.sharding.parse import parse_tensor_sharding
+from shardy_py.sharding.tensor import TensorShardingPerValue
 
 TEXT = """\
 module {
@@ -121,6 +122,56 @@ def test_ops_are_created_where_they_stand(program):
     text = _written(program)
     assert '%1 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n    %2:2 = "t.middle"(%0, %1) {k = 1 : i64}' in text
     assert '"t.region"(%2#0) ({\n      "t.inside"(%2#1)' in text
+
+
+CONSTANTS = """\
+module {
+  sdy.mesh @m = <["x"=2]>
+  func.func @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %cst = stablehlo.constant dense<1.0> : tensor<4xf32> loc("one")
+    %cst_0 = stablehlo.constant dense<2.0> : tensor<4xf32> loc("two")
+    %0 = stablehlo.add %cst, %cst_0 : tensor<4xf32>
+    %1 = stablehlo.multiply %0, %cst : tensor<4xf32>
+    return %0, %1 : tensor<4xf32>, tensor<4xf32>
+  }
+}
+"""
+
+
+def test_an_op_with_another_name_is_another_native_op_at_its_place():
+    """All that used it use the new one, which has its location and its changes; one that has gone is erased."""
+    program = import_module(parse_module(CONSTANTS))
+    one, two = [op for op in program.walk() if op.name == "stablehlo.constant"]
+    users = one.result.users
+    for op in (one, two):
+        op.rename("sdy.constant")
+    assert one.result.users == users[::-1]
+    one.attributes["sdy.sharding"] = TensorShardingPerValue((parse_tensor_sharding('<@m, [{"x"}]>'),))
+    copied = one.parent.insert_after(two, clone_op(one, {}))
+    copied.attributes["t.copy"] = UNIT
+    for user in two.result.users:
+        user.set_operand(1, copied.result)
+    two.erase()
+    text = _written(program)
+    assert text.count("sdy.constant") == 2
+    assert "dense<2" not in text
+    assert "stablehlo.constant" not in text
+    assert text.count("sdy.sharding =") == 2
+    assert [op.location for op in (one, copied)] == ["one", "one"]
+    assert _written(program) == text
+
+
+def test_a_renamed_op_keeps_its_regions_and_may_use_new_ops(program):
+    """Its native op is made before those that it uses now."""
+    region_op = _find(program, "t.region")
+    new = Op(program, "t.new", (), [tensor(4)])
+    region_op.parent.insert_before(region_op, new)
+    region_op.rename("t.other")
+    region_op.set_operand(0, new.result)
+    text = _written(program)
+    assert '"t.other"(%1)' in text
+    assert "t.inner" in text
+    assert "t.region" not in text
 
 
 def test_ops_are_erased(program):
