@@ -96,7 +96,7 @@ def _needed(results: Sequence[Value]) -> Collection[int]:
 
 
 def passes_on(op: Op) -> bool:
-    """Return whether an op may run at any time between its operand and its users: a view or another op of one tensor."""
+    """Return whether an op can run anywhere between its operand and its users: a view or another op of one tensor."""
     is_fixed = op.name == RETURN or op.name.startswith("spmd.")
     return len(op.operands) == len(op.results) == 1 and not is_fixed and not draws_numbers(op)
 
