@@ -103,10 +103,14 @@ def passes_on(op: Op) -> bool:
 
 def _first_use(value: Value, index_by_op: Mapping[int, int]) -> int:
     """Return the index of the first op that a value has to be there for."""
-    indices = [
-        _first_use(user.results[0], index_by_op) if passes_on(user) else index_by_op[user.id] for user in value.users
-    ]
-    return min(indices, default=len(index_by_op))
+    first, left = len(index_by_op), [value]
+    while left:
+        for user in left.pop().users:
+            if passes_on(user):
+                left.append(user.results[0])
+            else:
+                first = min(first, index_by_op[user.id])
+    return first
 
 
 def _follows_from_argument(value: Value) -> bool:
