@@ -48,7 +48,7 @@ def counts(mesh: Any, bucket_bytes: float, *, is_checkpointed: bool = False) -> 
 
 
 def test_a_call_gathers_parameters_and_one_reduces_gradients(mesh: Any) -> None:
-    """Weights and biases are six tensors; the loss and its number of elements are no part of a bucket with gradients."""
+    """Weights and biases are six tensors; the sums of the loss go with no gradients."""
     single = counts(mesh, 0)
     assert (single["all_gather"], single["reduce_scatter"]) == (6, 6)
     together = counts(mesh, 25e6)

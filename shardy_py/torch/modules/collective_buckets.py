@@ -96,17 +96,21 @@ def _needed(results: Sequence[Value]) -> Collection[int]:
 
 
 def passes_on(op: Op) -> bool:
-    """Return whether an op may run at any time between its operand and its users: a view or another op of one tensor."""
+    """Return whether an op can run anywhere between its operand and its users: a view or another op of one tensor."""
     is_fixed = op.name == RETURN or op.name.startswith("spmd.")
     return len(op.operands) == len(op.results) == 1 and not is_fixed and not draws_numbers(op)
 
 
 def _first_use(value: Value, index_by_op: Mapping[int, int]) -> int:
     """Return the index of the first op that a value has to be there for."""
-    indices = [
-        _first_use(user.results[0], index_by_op) if passes_on(user) else index_by_op[user.id] for user in value.users
-    ]
-    return min(indices, default=len(index_by_op))
+    first, left = len(index_by_op), [value]
+    while left:
+        for user in left.pop().users:
+            if passes_on(user):
+                left.append(user.results[0])
+            else:
+                first = min(first, index_by_op[user.id])
+    return first
 
 
 def _follows_from_argument(value: Value) -> bool:
