@@ -1,7 +1,7 @@
 """Sizes of results that are computed: from integers that the program makes of sizes, or from windows and joined parts.
 
-Such are the programs that `jax.export` writes for symbolic shapes. Static forms mirror stablehlo's
-StablehloCanonicalizeDynamism.cpp.
+Such are the programs that `jax.export` writes for symbolic shapes. Static forms are as those of the upstream pass
+stablehlo-canonicalize-dynamism.
 """
 
 from __future__ import annotations
