@@ -11,7 +11,6 @@ from shardy_py.api.main_function import argument_names, arguments_of, find_main
 from shardy_py.api.size_inference import SizeInference, set_shape
 from shardy_py.api.source import complete_registry, read_through
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
-from shardy_py.frontends.mlir import MLIR, parse_module, print_module, to_module, write_types
 from shardy_py.frontends.op_graphs import ProgramFrontend
 from shardy_py.frontends.select import frontend_of
 from shardy_py.guards.error_texts import shown
@@ -52,18 +51,25 @@ def module_of_sizes(module: Any, frontend: Frontend, sizes: Mapping[str, int], r
     native = frontend.with_sizes(module, sizes)
     if native is not None:
         return native
-    is_mlir = frontend.name == MLIR.name
-    if is_mlir:
-        # The module of the caller stays as it is.
-        module = parse_module(print_module(to_module(module), with_locations=True))
+    if frontend.name == "mlir":
+        return _module_of_sizes(module, frontend, sizes, registry)
     program = read_through(frontend, module)
     registry = complete_registry(program, registry)
     give_shapes(program, registry)
     _give(program, registry, sizes)
-    if is_mlir:
-        return print_module(write_types(program), with_locations=True)
     # Its own frontend does not know how to write other types.
     return print_program(program) if frontend_of(program).name == "jit" else _as_graph(program, frontend)
+
+
+def _module_of_sizes(module: Any, frontend: Frontend, sizes: Mapping[str, int], registry: Registry) -> str:
+    """Return the text of a module of MLIR in which dynamic dimensions have sizes; the module stays as it is."""
+    from shardy_py.frontends.mlir import parse_module, print_module, to_module, write_types
+
+    program = read_through(frontend, parse_module(print_module(to_module(module), with_locations=True)))
+    registry = complete_registry(program, registry)
+    give_shapes(program, registry)
+    _give(program, registry, sizes)
+    return print_module(write_types(program), with_locations=True)
 
 
 def _as_graph(program: Program, frontend: Frontend) -> Program:

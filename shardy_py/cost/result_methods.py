@@ -99,7 +99,7 @@ class CostMethods(_Base):
         """
         from shardy_py.cost.expressions import cost_expressions
 
-        return cost_expressions(self)
+        return cost_expressions(self)  # type: ignore[arg-type]
 
     @checked
     def memory(self, layout: str | LayoutPolicy = "tpu-v5e") -> MemoryReport:

@@ -1,7 +1,7 @@
 """Sizes of results that are computed: from integers that the program makes of sizes, or from windows and joined parts.
 
-Such are the programs that `jax.export` writes for symbolic shapes. Static forms mirror stablehlo's
-StablehloCanonicalizeDynamism.cpp.
+Such are the programs that `jax.export` writes for symbolic shapes. Static forms are as those of the upstream pass
+stablehlo-canonicalize-dynamism.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import case_of, dense_of, integer_of, integers_of
 from shardy_dialects.stablehlo.local.literals import array
-from shardy_dialects.stablehlo.new_ops import create
+from shardy_dialects.stablehlo.local.new_ops import create
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Value

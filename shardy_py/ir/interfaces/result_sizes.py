@@ -16,7 +16,7 @@ Numbers = tuple[int | None, ...]
 
 @frozen
 class ResultSizes:
-    """What is known of the results of an op once sizes of its operands are.
+    """Sizes, and elements, of the results of an op, as far as they follow from those of its operands.
 
     Args:
         shape: The sizes of every result; None where they follow from the rule, or are not known yet.

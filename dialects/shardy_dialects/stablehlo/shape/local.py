@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.local.literals import array
+from shardy_dialects.stablehlo.local.new_ops import CONSTANT
 from shardy_dialects.stablehlo.local.windows import WindowFetcher, cut_dims, cut_of
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of
 from shardy_py.ir.graph.attributes import RawAttribute
@@ -13,8 +14,6 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.unknown_size import is_derived
-
-CONSTANT = "stablehlo.constant"
 
 
 def localize_reshape(op: Op, shard: Shard) -> Sequence[Value]:

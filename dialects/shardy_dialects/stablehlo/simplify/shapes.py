@@ -7,7 +7,7 @@ from math import prod
 
 from shardy_dialects.stablehlo.attributes import integer_of, integers_of
 from shardy_dialects.stablehlo.constants import IOTA
-from shardy_dialects.stablehlo.new_ops import create, create_splat
+from shardy_dialects.stablehlo.local.new_ops import create, create_splat
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.simplify.forwarding import Simplification
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from shardy_dialects.stablehlo.attributes import case_of
 from shardy_dialects.stablehlo.elementwise.ops import CLAMP, COMPARE, CONVERT
-from shardy_dialects.stablehlo.new_ops import CONSTANT, create_splat
+from shardy_dialects.stablehlo.local.new_ops import CONSTANT, create_splat
 from shardy_dialects.stablehlo.shape import BROADCAST, RESHAPE
 from shardy_dialects.stablehlo.slicing import CONCATENATE, SLICE
 from shardy_dialects.stablehlo.splats import splat_of, splat_text

@@ -19,8 +19,8 @@ from shardy_py.plugins import OpDefinition
 
 ROOT = Path(stablehlo.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-SHARED_ROOMS = ("local", "simplify")
-"""Local programs of all families, and simpler forms of their ops, are written in the ops of several."""
+SHARED_ROOMS = ("local", "simplify", "sizes")
+"""Local programs of all families, simpler forms of their ops and known sizes are written in the ops of several."""
 
 
 def family_of(path: Path) -> str:
