@@ -20,6 +20,7 @@ from shardy_py.mpmd.partitioning import Partitioning
 def run_explain(
     *,
     file: str,
+    untrusted: bool,
     meshes: Sequence[str],
     assignments: Sequence[str],
     inputs: Sequence[str],
@@ -39,7 +40,7 @@ def run_explain(
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     registry = plugin_registry(**plugins)
     partitioning = Partitioning.of(
-        read_input(file, untrusted=False, registry=registry),
+        read_input(file, untrusted=untrusted, registry=registry),
         parse_topology(meshes),
         assignments,
         schedule=schedule,
