@@ -39,7 +39,7 @@ class StepEvent:
 
 @frozen
 class ProgramTimeline:
-    """What each mesh does when, and how much it holds.
+    """Events of a program on a machine, and the bytes that meshes hold.
 
     Args:
         meshes: The names of the meshes, in order.

@@ -8,7 +8,7 @@ import click
 
 from shardy_py.cli.command import Command, CommandGroup
 from shardy_py.cli.needs import needs
-from shardy_py.cli.options import plugin_choice, session_options
+from shardy_py.cli.options import module_options, plugin_choice, session_options
 
 
 @click.group(cls=CommandGroup)
@@ -94,6 +94,7 @@ def plan(**options: Any) -> None:
 @click.option("--transfer", type=int, metavar="N", help="Why there is this transfer, and what would remove it.")
 @click.option("--limit", default=8, show_default=True, type=click.IntRange(min=0), help="Changes to try.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@module_options
 @plugin_choice
 @needs(
     "limit",

@@ -13,13 +13,14 @@ from shardy_py.cli.registry import plugin_registry
 from shardy_py.cli.session import parse_in_shardings, parse_mesh_sizes
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.explanations.explain import OpPlacement, PipelineExplanation, TransferExplanation, explain_pipeline
-from shardy_py.mpmd.explanations.removals import Removal
+from shardy_py.mpmd.explanations.removals import TransferRemoval
 from shardy_py.mpmd.partitioning import Partitioning
 
 
 def run_explain(
     *,
     file: str,
+    untrusted: bool,
     meshes: Sequence[str],
     assignments: Sequence[str],
     inputs: Sequence[str],
@@ -39,7 +40,7 @@ def run_explain(
         raise OptionError(Diagnostic("option-conflict", message, hint=hint))
     registry = plugin_registry(**plugins)
     partitioning = Partitioning.of(
-        read_input(file, untrusted=False, registry=registry),
+        read_input(file, untrusted=untrusted, registry=registry),
         parse_topology(meshes),
         assignments,
         schedule=schedule,
@@ -126,6 +127,6 @@ def transfer_json(transfer: TransferExplanation) -> dict[str, Any]:
     }
 
 
-def removal_json(removal: Removal) -> dict[str, Any]:
+def removal_json(removal: TransferRemoval) -> dict[str, Any]:
     """Return a change that removes a transfer as JSON values."""
     return {"change": removal.change, "transfers": removal.transfers, "sent_bytes": removal.sent_bytes}

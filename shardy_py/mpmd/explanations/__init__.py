@@ -1,1 +1,1 @@
-"""Why ops are on their meshes, and why there are transfers."""
+"""Explanations of programs over several meshes: reasons for the meshes of ops, and for transfers."""

@@ -12,7 +12,7 @@ from shardy_py.mpmd.dialect.op_names import TRANSFER
 from shardy_py.mpmd.dialect.origins import MeshSet
 from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor
 from shardy_py.mpmd.explanations.observation import Observation, SourceOp, transfer_bytes
-from shardy_py.mpmd.explanations.removals import Removal, find_removals
+from shardy_py.mpmd.explanations.removals import TransferRemoval, find_removals
 from shardy_py.mpmd.partitioning import Partitioning
 from shardy_py.support.texts import format_bytes
 from shardy_py.values import define, frozen
@@ -137,7 +137,7 @@ def _because(meshes: MeshSet, mesh: str) -> str:
 
 @define(eq=False)
 class PipelineExplanation:
-    """Why ops are on their meshes, and why there are transfers.
+    """Reasons for the meshes of ops, and for transfers.
 
     Attributes:
         placements: The ops of the source that are in fragments, in order.
@@ -180,7 +180,7 @@ class PipelineExplanation:
             raise OptionError(Diagnostic("unknown-transfer", message, hint=known))
         return self.transfers[number]
 
-    def removals(self, number: int, *, limit: int = 8) -> tuple[Removal, ...]:
+    def removals(self, number: int, *, limit: int = 8) -> tuple[TransferRemoval, ...]:
         """Return assignments that would remove a transfer, those that leave the fewest bytes first.
 
         Each is tried: the program is partitioned again.

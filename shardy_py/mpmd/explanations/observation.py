@@ -43,7 +43,7 @@ class SourceOp:
 
 @define(eq=False)
 class Observation:
-    """What a partition does to each op, by the location in the text that is partitioned, which no two ops share.
+    """Placements and reasons of ops in a partition, by their locations in the text, which no two ops share.
 
     Attributes:
         program: The program over several meshes.

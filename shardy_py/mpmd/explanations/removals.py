@@ -21,7 +21,7 @@ CHEAPEST = "cheapest_transfers=True"
 
 
 @frozen
-class Removal:
+class TransferRemoval:
     """A change that removes a transfer.
 
     Args:
@@ -45,7 +45,7 @@ class Removal:
         return f"{self.change}: {transfers}, {after} instead of {before}"
 
 
-def find_removals(partitioning: Partitioning, number: int, *, limit: int) -> tuple[Removal, ...]:
+def find_removals(partitioning: Partitioning, number: int, *, limit: int) -> tuple[TransferRemoval, ...]:
     """Return the changes that remove a transfer, those that leave the fewest bytes first."""
     from shardy_py.mpmd.explanations.explain import explain_transfers
 
@@ -63,7 +63,7 @@ def find_removals(partitioning: Partitioning, number: int, *, limit: int) -> tup
         if any(_is_same(asked, item) for item in transfers):
             continue
         removals.append(
-            Removal(
+            TransferRemoval(
                 change,
                 len(after.transfers()),
                 len(before.transfers()),
