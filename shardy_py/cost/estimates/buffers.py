@@ -15,7 +15,7 @@ from shardy_py.values import define
 
 
 @define(eq=False)
-class Buffer:
+class ValueBuffer:
     """Memory that some values have one after the other.
 
     Args:
@@ -30,7 +30,7 @@ class Buffer:
     is_argument: bool = False
     is_result: bool = False
 
-    def absorb(self, other: Buffer) -> None:
+    def absorb(self, other: ValueBuffer) -> None:
         """Take over the values of another buffer."""
         self.bytes = max(self.bytes, other.bytes)
         self.ticks |= other.ticks
@@ -52,16 +52,16 @@ class BufferGroups:
     """Values by the buffer that they share with others."""
 
     _leaders: dict[int, int] = field(factory=dict, init=False)
-    _buffers: dict[int, Buffer] = field(factory=dict, init=False)
+    _buffers: dict[int, ValueBuffer] = field(factory=dict, init=False)
 
-    def add(self, key: int, buffer: Buffer) -> None:
+    def add(self, key: int, buffer: ValueBuffer) -> None:
         """Add a value with a buffer of its own."""
         self._buffers[key] = buffer
 
     def __contains__(self, key: int) -> bool:
         return self._leader(key) in self._buffers
 
-    def __getitem__(self, key: int) -> Buffer:
+    def __getitem__(self, key: int) -> ValueBuffer:
         """Return the buffer of a value."""
         return self._buffers[self._leader(key)]
 
@@ -76,7 +76,7 @@ class BufferGroups:
         """Remove a value and its buffer."""
         self._buffers.pop(self._leader(key), None)
 
-    def __iter__(self) -> Iterator[Buffer]:
+    def __iter__(self) -> Iterator[ValueBuffer]:
         return iter(self._buffers.values())
 
     def _leader(self, key: int) -> int:
@@ -85,7 +85,7 @@ class BufferGroups:
         return key
 
 
-def heap_bytes(buffers: Iterable[Buffer], ticks: int, *, reserves_results: bool) -> list[int]:
+def heap_bytes(buffers: Iterable[ValueBuffer], ticks: int, *, reserves_results: bool) -> list[int]:
     """Return the bytes that the heap holds at each time.
 
     Args:
@@ -94,8 +94,8 @@ def heap_bytes(buffers: Iterable[Buffer], ticks: int, *, reserves_results: bool)
         reserves_results: Whether results, and arguments that become some, have memory of their own, in which others
             may lie; otherwise results lie in the heap once they are there.
     """
-    allocated: list[Buffer] = []
-    temporaries: list[Buffer] = []
+    allocated: list[ValueBuffer] = []
+    temporaries: list[ValueBuffer] = []
     for buffer in buffers:
         is_allocated = buffer.is_argument or (reserves_results and buffer.is_result)
         (allocated if is_allocated else temporaries).append(buffer)
@@ -113,7 +113,7 @@ def heap_bytes(buffers: Iterable[Buffer], ticks: int, *, reserves_results: bool)
     return held
 
 
-def _not_in_results(allocated: Sequence[Buffer], temporaries: Iterable[Buffer]) -> list[Buffer]:
+def _not_in_results(allocated: Sequence[ValueBuffer], temporaries: Iterable[ValueBuffer]) -> list[ValueBuffer]:
     """Return the temporary values that fit into the memory of no result, the largest first."""
     # A result that is as large is placed before a temporary value.
     places = sorted(([buffer.bytes, buffer.ticks] for buffer in allocated if buffer.bytes), key=lambda place: place[0])

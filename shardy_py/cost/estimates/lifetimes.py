@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import Factory, field
 
-from shardy_py.cost.estimates.buffers import Buffer, BufferGroups, ticks_between
+from shardy_py.cost.estimates.buffers import BufferGroups, ValueBuffer, ticks_between
 from shardy_py.cost.estimates.fusion import CostFusion
 from shardy_py.cost.estimates.graph import Carried, Node, Section, Tensor, without_repeats
 from shardy_py.cost.estimates.kernel_order import Steps, breadth_first, readers
@@ -45,7 +45,7 @@ class Lifetimes:
     traffic: Traffic
     together: Mapping[int, Sequence[Node]] = Factory(dict)
     groups: BufferGroups = field(factory=BufferGroups, init=False)
-    copies: list[Buffer] = field(factory=list, init=False)
+    copies: list[ValueBuffer] = field(factory=list, init=False)
     steps: list[tuple[int, int]] = field(factory=list, init=False)
     last_nodes: list[Node] = field(factory=list, init=False)
     replaced: set[int] = field(factory=set, init=False)
@@ -56,7 +56,7 @@ class Lifetimes:
     _shared: list[tuple[Tensor, Tensor]] = field(factory=list, init=False)
     _apart: set[int] = field(factory=set, init=False)
     _tied: set[int] = field(factory=set, init=False)
-    _operand_copies: dict[tuple[int, tuple[int, ...]], Buffer] = field(factory=dict, init=False)
+    _operand_copies: dict[tuple[int, tuple[int, ...]], ValueBuffer] = field(factory=dict, init=False)
     _copied_uses: Counter[int] = field(factory=Counter, init=False)
     _kernels: dict[int, set[int]] = field(factory=dict, init=False)
 
@@ -125,7 +125,7 @@ class Lifetimes:
         size = self._bytes(tensor)
         if size and identity(tensor) not in self._spans:
             self._spans[identity(tensor)] = start, stop
-            self.groups.add(identity(tensor), Buffer(size, ticks_between(start, stop)))
+            self.groups.add(identity(tensor), ValueBuffer(size, ticks_between(start, stop)))
 
     def _steps(
         self, section: Section, owned: Sequence[Tensor], escaping: set[int]
@@ -161,7 +161,7 @@ class Lifetimes:
                 self._hold_both(section, item, copied)
             for key, tensor in copied.items():
                 start, stop = self._spans.get(key, (begin, last))
-                self.copies.append(Buffer(self._bytes(tensor), ticks_between(start, stop)))
+                self.copies.append(ValueBuffer(self._bytes(tensor), ticks_between(start, stop)))
         for item in node.carried:
             self._tie_carried(node, item, dying)
         if node.sections and not node.carried:
@@ -196,7 +196,7 @@ class Lifetimes:
                     continue
                 stop, start = span[1], next_span[0]
                 if stop > start or (stop == start and not self._is_elementwise(tensor, result.maker)):
-                    self.copies.append(Buffer(self._bytes(tensor), ticks_between(start, stop)))
+                    self.copies.append(ValueBuffer(self._bytes(tensor), ticks_between(start, stop)))
 
     def _tie_carried(self, node: Node, item: Carried, dying: Sequence[Tensor]) -> None:
         if item.is_unchanged:
@@ -230,14 +230,14 @@ class Lifetimes:
             if key in self._operand_copies:
                 self._operand_copies[key].ticks |= ticks_between(start, now)
             else:
-                self._operand_copies[key] = Buffer(size, ticks_between(start, now))
+                self._operand_copies[key] = ValueBuffer(size, ticks_between(start, now))
                 self.copies.append(self._operand_copies[key])
             self._copied_uses[identity(tensor)] += 1
             if is_early and self._copied_uses[identity(tensor)] == len(tensor.users):
                 ends[identity(tensor)] = start
         size = round(self.traffic.extra_bytes(node) + node.work.temporary_bytes)
         if size:
-            self.copies.append(Buffer(size, ticks_between(now, now)))
+            self.copies.append(ValueBuffer(size, ticks_between(now, now)))
         return ends
 
     def _find_shared(self, node: Node, output: Tensor, dying: Sequence[Tensor]) -> None:

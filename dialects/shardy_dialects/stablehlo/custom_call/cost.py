@@ -5,6 +5,7 @@ As in XLA's hlo_cost_analysis.cc::HandleCustomCall.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from math import prod
 
@@ -54,7 +55,7 @@ def _copied_bytes(op: Op, shapes: OpShapes) -> int:
         ]
         for values, value_shapes, layouts in sides
     )
-    return sum(operands) + sum(size for size in results if size not in operands)
+    return sum(operands) + sum((Counter(results) - Counter(operands)).elements())
 
 
 def _is_row_major(layout: object) -> bool:

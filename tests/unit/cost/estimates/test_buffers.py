@@ -6,16 +6,16 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.cost.estimates.buffers import Buffer, heap_bytes, ticks_between
+from shardy_py.cost.estimates.buffers import ValueBuffer, heap_bytes, ticks_between
 from shardy_py.cost.session import Session
 
 
 def _buffers():
     """A result of 10 bytes at the end, and values of 10 and 8 bytes that are there one after the other before."""
     return (
-        Buffer(10, ticks_between(3, 3), is_result=True),
-        Buffer(10, ticks_between(0, 1)),
-        Buffer(8, ticks_between(1, 2)),
+        ValueBuffer(10, ticks_between(3, 3), is_result=True),
+        ValueBuffer(10, ticks_between(0, 1)),
+        ValueBuffer(8, ticks_between(1, 2)),
     )
 
 
@@ -31,8 +31,8 @@ def test_results_lie_in_the_heap_where_they_have_no_memory_of_their_own():
 
 def test_the_memory_of_a_donated_argument_is_used_between_its_last_use_and_the_result():
     """The argument is there until time 1, the result from 4 on."""
-    argument = Buffer(10, ticks_between(0, 1) | ticks_between(4, 4), is_argument=True, is_result=True)
-    between, during = Buffer(9, ticks_between(2, 3)), Buffer(9, ticks_between(1, 2))
+    argument = ValueBuffer(10, ticks_between(0, 1) | ticks_between(4, 4), is_argument=True, is_result=True)
+    between, during = ValueBuffer(9, ticks_between(2, 3)), ValueBuffer(9, ticks_between(1, 2))
     assert heap_bytes((argument, between), 5, reserves_results=True) == [0] * 5
     assert heap_bytes((argument, during), 5, reserves_results=True) == [0, 9, 9, 0, 0]
 
