@@ -100,8 +100,8 @@ class _LastLane:
     def __init__(self, writer: FunctionWriter, width: int) -> None:
         self._writer = writer
         self._width = width
+        # The thread's number is part of a value, so that the last one's differs from the others'.
         self.is_apart = False
-        """Whether the last thread has other values than the others."""
 
     def value(self, value: SSAValue) -> str | None:
         """Write a value; None where it may shrink within a strip."""
