@@ -73,8 +73,8 @@ def runs_four_bits() -> bool:
     """Whether kernels of this version run elements of four bits."""
     try:
         kernel = emit(fusion_of(NEGATE_FOUR_BITS))
-        x = np.arange(5).astype("int4")
-        return all(is_same(-x, kernel.run(x, on=on)[0]) for on in ("host", "interpreter"))  # type: ignore[arg-type]
+        x, negated = np.arange(5).astype("int4"), (-np.arange(5)).astype("int4")
+        return all(is_same(negated, kernel.run(x, on=on)[0]) for on in ("host", "interpreter"))  # type: ignore[arg-type]
     except Exception:
         return False
 
