@@ -19,7 +19,7 @@ from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size, is_dynamic
 from shardy_py.ir.graph.op_names import CALL, CONSTANT, FUNCTION, MANUAL_COMPUTATION
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
-from shardy_py.ir.graph.symbols import SymbolTable, calls_callees_first, has_body
+from shardy_py.ir.graph.symbols import SymbolTable, has_body
 from shardy_py.ir.graph.types import TensorType, function_type
 from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.ir.interfaces.passes import PassContext
@@ -62,8 +62,8 @@ class SizeInference:
     @classmethod
     def of(cls, program: Program, main: Op, registry: Registry) -> SizeInference:
         """Return the inference for a program without sizes; each call gets a function of its own."""
-        if any(is_dynamic(value.type) for call in calls_callees_first(program) for value in call.operands):
-            FlattenCallGraphPass().run(program, PassContext(registry))
+        # Two calls of one function may give it other sizes, or other integers.
+        FlattenCallGraphPass().run(program, PassContext(registry))
         symbols, functions, callees = SymbolTable(program), [main], {}
         for function in functions:
             for call in function.walk():

@@ -144,7 +144,7 @@ class _Counter:
 
     def fit(self, degrees: Sequence[int]) -> CostExpressions:
         """Return the polynomials through the fewest points that fit all others."""
-        found: dict[str, Polynomial | None] = dict.fromkeys(QUANTITIES)
+        polynomials: dict[str, Polynomial | None] = dict.fromkeys(QUANTITIES)
         for degree in degrees:
             exponents = _exponents(len(self.sizes), degree)
             points = [tuple(power + 1 for power in powers) for powers in exponents]
@@ -153,11 +153,11 @@ class _Counter:
                 self._count(point)
                 if self.on_point is not None:
                     self.on_point(number + 1, len(points) + len(checks))
-            missing = [name for name, polynomial in found.items() if polynomial is None]
-            found |= {name: self._polynomial(name, exponents, points, checks) for name in missing}
-            if None not in found.values():
+            missing = [name for name, polynomial in polynomials.items() if polynomial is None]
+            polynomials |= {name: self._polynomial(name, exponents, points, checks) for name in missing}
+            if None not in polynomials.values():
                 break
-        return CostExpressions(self.sizes, found, self.least, self.devices)
+        return CostExpressions(self.sizes, polynomials, self.least, self.devices)
 
     def _count(self, point: Point) -> None:
         if point not in self.costs:

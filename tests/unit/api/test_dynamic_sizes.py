@@ -315,3 +315,24 @@ def test_a_device_slices_its_part_of_a_dynamic_size() -> None:
     local = sdy.propagate(SLICED).local()
     assert "stablehlo.real_dynamic_slice" in local.text
     assert "stablehlo.get_dimension_size" in local.text
+
+
+def test_two_calls_of_one_function_have_their_own_integers() -> None:
+    """What one call gives a function says nothing of the other."""
+    text = """
+    func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<i32>, tensor<i32>) {
+      %a = stablehlo.constant dense<3> : tensor<i32>
+      %b = stablehlo.constant dense<5> : tensor<i32>
+      %0 = call @next(%a) : (tensor<i32>) -> tensor<i32>
+      %1 = call @next(%b) : (tensor<i32>) -> tensor<i32>
+      return %x, %0, %1 : tensor<?xf32>, tensor<i32>, tensor<i32>
+    }
+    func.func private @next(%n: tensor<i32>) -> tensor<i32> {
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %0 = stablehlo.add %n, %c : tensor<i32>
+      return %0 : tensor<i32>
+    }
+    """
+    sized = sdy.propagate(text, sizes={"?": 4}).text
+    assert "dense<4> : tensor<i32>" in sized
+    assert "dense<6> : tensor<i32>" in sized
