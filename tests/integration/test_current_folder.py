@@ -58,6 +58,10 @@ COMMANDS = {
     "layout": ["layout f32[3,5]"],
     "local": ["local in.mlir", "local in.mlir --run --compare"],
     "machines": ["machines"],
+    "mpmd explain": [
+        "mpmd explain in.mlir --mesh m0:x=2 --assign main@m0",
+        "mpmd explain in.mlir --untrusted --mesh m0:x=2 --assign main@m0",
+    ],
     "mpmd plan": ["mpmd plan in.mlir --meshes 1 --machine cpu-8"],
     "mpmd simulate": ["mpmd simulate --json"],
     "plan": ["plan in.mlir --machine cpu-8"],
