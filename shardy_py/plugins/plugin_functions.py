@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
@@ -12,7 +11,7 @@ from shardy_py.plugins.plugin_files import PluginFile
 _FUNCTIONS = "FUNCTIONS"
 
 
-def functions_of_module(module: ModuleType, name: str) -> dict[str, Callable[..., Any]]:
+def functions_of_module(module: object, name: str) -> dict[str, Callable[..., Any]]:
     """Return the functions of a plugin.
 
     Args:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import attrs
 import click
@@ -41,7 +40,7 @@ def run_check(
     sys.exit(0 if report.ok else 1)
 
 
-def _load_plugin(plugin: str) -> tuple[ModuleType, bool]:
+def _load_plugin(plugin: str) -> tuple[Any, bool]:
     """Return a plugin by its file, or by the name under which it is installed, and whether it is installed.
 
     Raises:
@@ -54,7 +53,7 @@ def _load_plugin(plugin: str) -> tuple[ModuleType, bool]:
             raise PluginError(Diagnostic("plugin-import", f"there is no file and no plugin {plugin!r}", hint=hint))
         return load_plugin_file(plugin), False
     try:
-        return import_module(points[plugin].module), True
+        return points[plugin].load(), True
     except Exception as error:
         message = f"the plugin {plugin!r} cannot be imported: {type(error).__name__}: {error}"
         raise PluginError(Diagnostic("plugin-import", message)) from error
