@@ -85,6 +85,7 @@ FUNCTIONS = {
     "read_like_jit": "shardy_py.jax.like_jit:read_like_jit",
     "recording": "shardy_py.trace.recording:Recording",
     "report_memory": "shardy_py.cost.memory:report_memory",
+    "run_functions": "shardy_py.testing.sharded.functions_run:run_functions",
     "run_torch": "shardy_py.torch.running:run_torch",
     "session": "shardy_py.cost.session:Session",
     "signature_of_stage": "shardy_py.jax.signature:signature_of_stage",

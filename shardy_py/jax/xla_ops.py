@@ -27,5 +27,8 @@ def foreign_ops_named(program: Program) -> Iterator[None]:
             raise
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         message = f"XLA does not run the program: it has ops of other dialects, {', '.join(names[:_MOST_NAMES])}{more}"
-        hint = "'shardy_py.testing.run_sharded' runs it on virtual devices, with a function of numpy for each op"
+        hint = (
+            "'shardy check PLUGIN FILE' runs it on virtual devices, with the function of numpy that the plugin has for "
+            "each op; in Python 'shardy_py.testing.run_sharded' does"
+        )
         raise UnsupportedError(Diagnostic("no-xla-ops", message, hint=hint)) from error

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.local_ops import LocalEmitter
     from shardy_py.ir.interfaces.local_windows import with_window
     from shardy_py.ir.interfaces.named_collectives import NamedCollectives
+    from shardy_py.ir.interfaces.result_sizes import ResultSizes, SizesOf
     from shardy_py.plugins.plugin_files import load_plugin_file
     from shardy_py.sharding.einsum import RuleSpec, rule
     from shardy_py.sharding.tensor import TensorShardingPerValue
@@ -148,6 +149,8 @@ __all__ = [
     "Reshape",
     "ReturnLike",
     "Scatter",
+    "ResultSizes",
+    "SizesOf",
     "Rule",
     "RuleError",
     "RuleOptions",
@@ -186,6 +189,7 @@ __getattr__ = look_up_in(
         "shardy_py.ir.interfaces.local_ops": "LocalEmitter",
         "shardy_py.ir.interfaces.local_windows": "with_window",
         "shardy_py.ir.interfaces.named_collectives": "NamedCollectives",
+        "shardy_py.ir.interfaces.result_sizes": "ResultSizes SizesOf",
         "shardy_py.plugins.plugin_files": "load_plugin_file",
         "shardy_py.sharding.einsum": "RuleSpec rule",
         "shardy_py.sharding.tensor": "TensorShardingPerValue",

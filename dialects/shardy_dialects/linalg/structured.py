@@ -12,6 +12,7 @@ from attrs import evolve
 from shardy_dialects.linalg.bodies import Body, initial_outputs
 from shardy_py import indexing
 from shardy_py.ir.graph.program import Op
+from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import (
     Broadcast,
     ConstantFoldable,
@@ -282,6 +283,14 @@ def _localize(loops_of: LoopsOf, op: Op, shard: Shard) -> Sequence[Value]:
     return localize_structured(loops_of, op, shard)
 
 
+_WINOGRAD = {
+    "filter": ("f h w c, x y c f -> x y c f", "h w x y"),
+    "input": ("n h w c, x y t u n c -> x y t u n c", "h w x y t u"),
+    "output": ("x y t u n f, n h w f -> n h w f", "x y t u h w"),
+}
+"""The transforms of Winograd's convolution: their rules, and the factors of windows and tiles."""
+
+
 def register(dialect: Dialect) -> None:
     """Define the structured ops."""
 
@@ -309,3 +318,8 @@ def register(dialect: Dialect) -> None:
     define("linalg.reduce", reduce_loops, has_body=True)
     dialect.op("linalg.yield", traits=[IsTerminator, ReturnLike, Pure])
     dialect.op("linalg.index", traits=[Pure])
+    # Each number follows from its place in the whole tensor.
+    dialect.op("linalg.fill_rng_2d", rule=", , , i j -> i j", need_replication="i, j", traits=[Pure])
+    for name, (text, space) in _WINOGRAD.items():
+        full_name = f"linalg.winograd_{name}_transform"
+        dialect.op(full_name, rule=text, need_replication=tuple(space.split()), traits=[Pure], local=local_by_types)

@@ -142,6 +142,27 @@ def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:
     return builder.build()
 
 
+def generate_rule(op: Op) -> OpShardingRule | None:
+    """Keep the dimensions whole whose place the body reads, as a shard counts its own; none where operands have sizes."""
+    if op.operands:
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim, (size, is_read) in enumerate(zip(tensor_shape(op.results[0]), _read_dims(op), strict=True)):
+        kind = FactorKind.NEED_REPLICATION if is_read else FactorKind.PASS_THROUGH
+        builder.add_factor([], {0: dim}, size, kind=kind)
+    return builder.build()
+
+
+def _read_dims(op: Op) -> tuple[bool, ...]:
+    return tuple(bool(argument.users) for argument in op.regions[0].block.arguments)
+
+
+def localize_generate(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the shard, each element of which the body makes."""
+    shard.check_kinds()
+    return shard.copy()
+
+
 def _static(rule: Callable[[Op], OpShardingRule | None], op: Op) -> OpShardingRule | None:
     """Return the rule of an op, none where a size is not known."""
     shapes: list[Shape] = [tensor_shape(value) for value in (*op.operands, *op.results)]
@@ -183,6 +204,7 @@ def register(dialect: Dialect) -> None:
         local=local_by_types,
     )
     dialect.op("tensor.dim", traits=[Pure, ReadsSizes], rule=dim_rule, local=localize_dim, sizes=SIZES["tensor.dim"])
+    dialect.op("tensor.generate", traits=[Pure], rule=generate_rule, contextual=_read_dims, local=localize_generate)
     for name in ("extract", "from_elements"):
         dialect.op(f"tensor.{name}", traits=[Pure])
 

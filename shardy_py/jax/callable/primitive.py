@@ -9,6 +9,7 @@ from typing import Any
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.callable.body import LocalBody
 from shardy_py.jax.callable.callbacks import move_callbacks
+from shardy_py.jax.executable import first_line
 
 _NAME = "shardy_local_program"
 
@@ -69,6 +70,16 @@ def side_effect() -> Any:
     return LocalProgramEffect()
 
 
+def _parse(bytecode: bytes, context: Any) -> Any:
+    from jaxlib.mlir import ir
+
+    try:
+        return ir.Module.parse(bytecode, context)
+    except ir.MLIRError as error:
+        message = f"XLA refuses the module: {first_line(error)}"
+        raise UnsupportedError(Diagnostic("refused-by-xla", message)) from error
+
+
 def _lower(ctx: Any, *arguments: Any, body: LocalBody) -> Any:
     """Call the program as a function of the caller's module, which has it once however often it is called."""
     from jax.interpreters import mlir
@@ -78,7 +89,7 @@ def _lower(ctx: Any, *arguments: Any, body: LocalBody) -> Any:
     caller = ctx.module_context
     key = (_NAME, body)
     if key not in caller.cached_primitive_lowerings:
-        module = ir.Module.parse(body.bytecode, caller.module.context)
+        module = _parse(body.bytecode, caller.module.context)
         if body.host_callbacks:
             move_callbacks(module, len(caller.host_callbacks))
             for function in body.host_callbacks:

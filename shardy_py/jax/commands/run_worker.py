@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from attrs import evolve
 
+from shardy_py.api.result import Result
 from shardy_py.cli.child import answer_parent
 from shardy_py.cli.progress import ShowProgress, Steps
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
+from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
 from shardy_py.jax.commands.run_run import RunAnswer, RunRequest
+from shardy_py.jax.run_report import RunReport
 from shardy_py.jax.running import is_simulated, run_result, run_steps
+from shardy_py.plugins.plugin_functions import functions_of
 from shardy_py.support.texts import as_error
 
 
@@ -29,9 +36,19 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
     frontend = frontend_of(result.program)
     if is_simulated(result) or frontend.writes_local:
         _check_simulated(request, "PyTorch" if is_simulated(result) else frontend.name)
+    elif functions := _functions(request, result):
+        _check_simulated(request, "a plugin with FUNCTIONS")
+        report = function("run_functions")(
+            result,
+            functions,
+            inputs=request.inputs,
+            seed=request.seed,
+            compare=request.compare,
+            tolerance=request.tolerance,
+        )
+        return _answer(report, request, result)
     # JAX counts its devices when it starts, and nothing above has started it.
     from shardy_py.jax.host import use_devices
-    from shardy_py.jax.npz import outputs_file
 
     count = request.devices or max((mesh.total_size for mesh in result.program.meshes.values()), default=1)
     use_devices(count, request.platform)
@@ -44,6 +61,18 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
         tolerance=request.tolerance,
         on_step=steps.start,
     )
+    return _answer(report, request, result)
+
+
+def _functions(request: RunRequest, result: Result) -> dict[str, Callable[..., Any]]:
+    """Return the functions of numpy of the given plugins if ops of the program have some; else none."""
+    functions = functions_of(request.program.options.plugin_files)
+    return functions if any(op.name in functions for op in result.program.walk()) else {}
+
+
+def _answer(report: RunReport, request: RunRequest, result: Result) -> RunAnswer:
+    from shardy_py.jax.npz import outputs_file
+
     outputs = outputs_file(report.arrays) if request.outputs else b""
     return RunAnswer(evolve(report, arrays=()), outputs=outputs, warnings=result.warnings)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import attrs
 import click
 
 from shardy_py.cli.files import echo_report, read_input
-from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.errors import Diagnostic, PluginError, did_you_mean, require_library
 from shardy_py.plugins import Registry
+from shardy_py.plugins.manager import find_entry_points
 from shardy_py.plugins.plugin_files import load_plugin_file
-
-_FUNCTIONS = "FUNCTIONS"
-
+from shardy_py.plugins.plugin_functions import functions_of_module
 
 def run_check(
     *, plugin: str, programs: tuple[str, ...], untrusted: bool, trials: int, seed: int, as_json: bool
@@ -25,15 +26,11 @@ def run_check(
         OptionError: the plugin has no functions.
     """
     require_library("numpy", purpose="checking a plugin needs", extra="testing")
-    module = load_plugin_file(plugin)
-    functions = getattr(module, _FUNCTIONS, None)
-    if not isinstance(functions, dict) or not all(map(callable, functions.values())):
-        message = f"{plugin} has no dictionary {_FUNCTIONS} of functions"
-        hint = "FUNCTIONS = {'toy.matmul': numpy.matmul}: what each op computes on arrays"
-        raise OptionError(Diagnostic("no-functions", message, hint=hint))
+    module, is_installed = _load_plugin(plugin)
+    functions = functions_of_module(module, plugin)
     from shardy_py.testing.plugin_check import check_plugin
 
-    registry = Registry.from_entry_points(plugins=[module])
+    registry = Registry.from_entry_points(plugins=[] if is_installed else [module])
     sources = {path: read_input(path, untrusted=untrusted, registry=registry) for path in programs}
     report = check_plugin(module, functions, sources, trials=trials, seed=seed, registry=registry)
     if as_json:
@@ -41,3 +38,22 @@ def run_check(
     else:
         echo_report(str(report))
     sys.exit(0 if report.ok else 1)
+
+
+def _load_plugin(plugin: str) -> tuple[Any, bool]:
+    """Return a plugin by its file, or by the name under which it is installed, and whether it is installed.
+
+    Raises:
+        PluginError: there is no such plugin, or it fails.
+    """
+    points = {} if Path(plugin).exists() or "." in plugin else {point.name: point for point in find_entry_points()}
+    if plugin not in points:
+        if points:
+            hint = did_you_mean(plugin, points, otherwise="give a Python file; 'shardy plugins' lists the installed ones")
+            raise PluginError(Diagnostic("plugin-import", f"there is no file and no plugin {plugin!r}", hint=hint))
+        return load_plugin_file(plugin), False
+    try:
+        return points[plugin].load(), True
+    except Exception as error:
+        message = f"the plugin {plugin!r} cannot be imported: {type(error).__name__}: {error}"
+        raise PluginError(Diagnostic("plugin-import", message)) from error
