@@ -1,4 +1,4 @@
-"""The columns and rows of a plan: a choice per strategy, flows of tensors, the memory at some points of time."""
+"""The columns and rows of a plan: a choice per strategy, flows of tensors, and the memory where it is limited."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any
 from attrs import field
 
 from shardy_py.plans.flows import TensorFlows
+from shardy_py.plans.memory import PlanMemory
 from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.solve import LinearProgram, Solved, numpy
-from shardy_py.plans.state import donated_results
 from shardy_py.plans.strategies import numbers_of, row_of
 from shardy_py.values import define
 
-_POINTS = 8
-"""Number of points of time at which memory is counted."""
 _TOLERANCE = 1e-6
 _UNITS = 100
 """The least time of all kernels, in units of the linear program."""
@@ -24,10 +22,11 @@ _UNITS = 100
 
 @define(eq=False)
 class PlanSolution:
-    """A choice, and the seconds that no choice can be below."""
+    """A choice, the seconds that no choice can be below, and the bytes of the choice at its peak, where they count."""
 
     choice: Choice
     bound: float
+    memory: float = 0.0
 
 
 @define(eq=False)
@@ -37,21 +36,24 @@ class PlanColumns:
     Attributes:
         model: The model.
         program: The linear program.
-        memory: The column with the largest memory, in units of `memory_unit` bytes.
-        memory_unit: The bytes of all arguments and results.
+        memory: The memory of the plan, if it is limited or to become small.
         choices: Node to the columns of its strategies.
     """
 
     model: PlanModel
     program: LinearProgram = field(factory=LinearProgram)
-    memory: int = -1
-    memory_unit: float = 1.0
+    memory: PlanMemory | None = None
     choices: dict[int, list[int]] = field(factory=dict)
     _flows: list[TensorFlows] = field(factory=list)
 
     @classmethod
-    def of(cls, model: PlanModel) -> PlanColumns:
-        """Return the columns of a model."""
+    def of(cls, model: PlanModel, *, has_memory: bool = False) -> PlanColumns:
+        """Return the columns of a model.
+
+        Args:
+            model: The model.
+            has_memory: Whether memory is limited, or to become small.
+        """
         columns = cls(model)
         least = sum(float(seconds.min(initial=inf)) for seconds in model.seconds.values())
         if 0 < least < inf:
@@ -60,9 +62,13 @@ class PlanColumns:
         for tensor in model.tensors:
             uses = [(columns._grouped(use.leader, use.needs), use) for use in tensor.uses]
             producer = columns._grouped(tensor.leader, tensor.gives)
-            columns._flows.append(TensorFlows.of(columns.program, model.times, tensor, producer, uses))
+            # By strict prices a device may send again what it has dropped.
+            keeps_copies = has_memory and not model.prices.is_strict
+            flows = TensorFlows.of(columns.program, model.times, tensor, producer, uses, keeps_copies=keeps_copies)
+            columns._flows.append(flows)
         columns._add_equal()
-        columns._add_memory()
+        if has_memory:
+            columns.memory = PlanMemory.of(model, columns.program, columns.choices, columns._flows)
         return columns
 
     def solve(self) -> PlanSolution | None:
@@ -73,10 +79,10 @@ class PlanColumns:
         bound = solved.bound
         if not self.is_integral(solved):
             integral = self.program.whole()
-            if integral is None:
+            if integral is None or not self.fits(integral):
                 return None
             solved, bound = integral, max(bound, integral.bound)
-        return PlanSolution(self.choice(solved), bound)
+        return PlanSolution(self.choice(solved), bound, 0.0 if self.memory is None else self.memory.largest(solved))
 
     def forbid(self, choice: Choice) -> None:
         """Forbid the placements of the arguments of a choice, all together."""
@@ -88,19 +94,25 @@ class PlanColumns:
                 self.program.enter(row, self.choices[number][position], 1.0)
 
     def limit_memory(self, size: float) -> None:
-        """Let no device use more bytes."""
-        self.program.upper[self.memory] = size / self.memory_unit
+        """Let no device use more bytes; memory was asked for."""
+        assert self.memory is not None
+        self.memory.limit(size)
 
     def least_memory(self) -> tuple[Choice, float] | None:
-        """Return the choice with the smallest memory, and that memory in bytes."""
-        costs, self.program.costs = self.program.costs, [0.0] * len(self.program.costs)
-        # Any flow is free here, so the first ones are enough.
-        self.program.costs[self.memory] = self.program.unit
-        solved = self.program.relaxed()
-        self.program.costs = costs
+        """Return the choice with the smallest memory, which was asked for, and that memory in bytes.
+
+        Afterwards nothing else has a cost.
+        """
+        assert self.memory is not None
+        self.program.costs = [0.0] * len(self.program.costs)
+        for flows in self._flows:
+            flows.make_free()
+        self.program.costs[self.memory.column] = self.program.unit
+        self.program.upper[self.memory.excess] = 0.0
+        solved = self._relaxed()
         if solved is None:
             return None
-        return self.choice(solved), solved.seconds / self.program.unit * self.memory_unit
+        return self.choice(solved), solved.seconds / self.program.unit * self.memory.unit
 
     def is_integral(self, solved: Solved) -> bool:
         """Return whether a solution chooses one strategy of each node."""
@@ -116,12 +128,23 @@ class PlanColumns:
             }
         )
 
+    def fits(self, solved: Solved) -> bool:
+        """Return whether a solution meets the limit of memory, if there is one."""
+        return self.memory is None or self.memory.fits(solved)
+
     def _relaxed(self) -> Solved | None:
-        """Return the best columns of all flows, also of those that were not added."""
+        """Return the best columns of all flows and points of time, also of those that were not added."""
         while True:
             solved = self.program.relaxed()
-            if solved is None or not sum(flows.add_cheaper(solved.rows) for flows in self._flows):
-                return solved
+            if solved is None:
+                return None
+            prices = {} if self.memory is None else self.memory.prices(solved)
+            added = 0 if self.memory is None else self.memory.add_exceeded(solved)
+            added += sum(flows.add_cheaper(solved.rows, prices) for flows in self._flows)
+            if self.memory is not None:
+                self.memory.enter_copies()
+            if not added:
+                return solved if self.fits(solved) else None
 
     def _add_choices(self) -> None:
         for number, seconds in self.model.seconds.items():
@@ -149,49 +172,3 @@ class PlanColumns:
                     self.program.enter(row, column, 1.0)
                 for column in groups[1].get(placement, []):
                     self.program.enter(row, column, -1.0)
-
-    def _add_memory(self) -> None:
-        """Add rows for the bytes of what lives at some points of time: arguments, results, and tensors between."""
-        graph, prices = self.model.graph, self.model.prices
-        end = max((node.place for node in graph.nodes), default=0) + 1
-        last = {root: max(graph.nodes[use.node].place for use in uses) for root, uses in graph.uses.items()}
-        last.update({graph.views[value][0]: end for value, _ in graph.returned() if value in graph.views})
-        living: list[tuple[int, int, int, float]] = []
-        donated = donated_results(graph)
-        for node in graph.nodes:
-            if node.op is not None and node.op.id not in prices.kernels and node.is_elementwise:
-                continue
-            # An elementwise op may write over an operand: what it makes counts behind it.
-            since = node.place + (node.op is not None and node.is_elementwise)
-            for slot in node.results:
-                if slot >= 0 and graph.shape(slot) and slot not in donated:
-                    until = end if node.op is None else last.get(slot, node.place)
-                    living.append((self.model.leader(node.number), since, until, graph.bytes(slot)))
-        self.memory_unit = max(1.0, sum(size for _, _, _, size in living))
-        self.memory = self.program.column(0.0, upper=inf)
-        times = sorted({node.place for node in graph.nodes if node.op is not None} | {end})
-        total = _sums_over_time(living, end)
-        for time in sorted(times, key=lambda moment: (-total[moment], moment))[:_POINTS]:
-            sizes: dict[int, float] = defaultdict(float)
-            for leader, since, until, size in living:
-                if since <= time <= until:
-                    sizes[leader] += size
-            row = self.program.row(-inf, 0.0)
-            self.program.enter(row, self.memory, -1.0)
-            for leader, size in sizes.items():
-                parts = size / prices.shard_counts(self.model.strategies[leader].outs) / self.memory_unit
-                for column, part in zip(self.choices[leader], parts.tolist(), strict=True):
-                    self.program.enter(row, column, part)
-
-
-def _sums_over_time(living: list[tuple[int, int, int, float]], end: int) -> list[float]:
-    """Return the bytes that live at each point of time, from 0 to the end."""
-    changes = [0.0] * (end + 2)
-    for _, since, until, size in living:
-        changes[max(0, since)] += size
-        changes[until + 1] -= size
-    total, sums = 0.0, []
-    for change in changes:
-        total += change
-        sums.append(total)
-    return sums

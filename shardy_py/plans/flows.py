@@ -8,7 +8,8 @@ plan cheaper. When none would, the solution is that of all flows together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -28,6 +29,21 @@ _CHEAPER = 1e-7
 
 
 @define(eq=False)
+class TensorCopy:
+    """The copy of a resharded tensor: a column that is 1 where there is one.
+
+    Attributes:
+        column: The column.
+        size: The bytes on a device.
+        spans: For each of the equal tensors the first and the last op at which it lives.
+    """
+
+    column: int
+    size: float
+    spans: list[tuple[int, int]]
+
+
+@define(eq=False)
 class FlowUse:
     """One use of a tensor.
 
@@ -38,6 +54,7 @@ class FlowUse:
         need_rows: The row of each placement that it may need.
         whole_row: The row through which the gathered tensor flows; -1 where the flows are known.
         flows: The pairs of placements that a plan may have; None for any.
+        spans: For each of the equal tensors the first and the last op that uses it.
     """
 
     needs: list[int]
@@ -46,6 +63,7 @@ class FlowUse:
     need_rows: Any
     whole_row: int
     flows: frozenset[tuple[int, int]] | None
+    spans: list[tuple[int, int]]
 
 
 @define(eq=False)
@@ -59,6 +77,8 @@ class TensorFlows:
         gives: The placements that the producer may give.
         needs: The placements that a use may need.
         uses: The uses.
+        copies: The copies that flows make.
+        keeps_copies: Whether a copy that several uses share lives between them.
     """
 
     program: LinearProgram
@@ -67,6 +87,10 @@ class TensorFlows:
     gives: list[int]
     needs: list[int]
     uses: list[FlowUse] = field(factory=list)
+    copies: list[TensorCopy] = field(factory=list)
+    keeps_copies: bool = False
+    _sizes: Any = None
+    _whole_size: float = 0.0
     _seconds: Any = None
     _has_flow: Any = None
     _gather_seconds: Any = None
@@ -79,6 +103,8 @@ class TensorFlows:
         tensor: PlanTensor,
         producer: Choices,
         uses: Sequence[tuple[Choices, TensorUse]],
+        *,
+        keeps_copies: bool,
     ) -> TensorFlows:
         """Add the first flows of a tensor to a linear program."""
         np = numpy()
@@ -88,12 +114,12 @@ class TensorFlows:
                 sizes[number] = min(use.size, sizes.get(number, inf))
         needs = sorted(sizes)
         rank, count = tensor.rank, tensor.count
-        flows = cls(program, rank, count, sorted(producer), needs)
+        flows = cls(program, rank, count, sorted(producer), needs, keeps_copies=keeps_copies)
         needed_sizes = np.array([sizes[need] for need in needs])
+        flows._sizes = times.copy_sizes(rank, flows.gives, needs, needed_sizes)
+        flows._whole_size = max(use.size for _, use in uses)
         flows._seconds = times.seconds(rank, flows.gives, needs, needed_sizes, tensor.kernels) * count
-        flows._gather_seconds = (
-            times.seconds(rank, flows.gives, [_WHOLE], max(use.size for _, use in uses))[:, 0] * count
-        )
+        flows._gather_seconds = times.seconds(rank, flows.gives, [_WHOLE], flows._whole_size)[:, 0] * count
         flows._has_flow = np.zeros(flows._seconds.shape, dtype=bool)
         for needed, use in uses:
             flows._add_use(producer, needed, use)
@@ -109,14 +135,21 @@ class TensorFlows:
                 flows._add(row, position)
         return flows
 
-    def add_cheaper(self, duals: Any) -> int:
-        """Add flows that are cheaper than the prices of their rows, and return how many there were."""
+    def add_cheaper(self, duals: Any, memory: Mapping[int, float]) -> int:
+        """Add flows that are cheaper than the prices of their rows, and return how many there were.
+
+        Args:
+            duals: The prices of the rows.
+            memory: Point of time to the price of a byte that lives then; it is at most zero.
+        """
         if self._is_complete:
             return 0
         np = numpy()
         gain = np.zeros(self._seconds.shape)
         for use in self.uses:
             both = duals[use.give_rows][:, None] + duals[use.need_rows][None, :]
+            if memory:
+                both = both + self._sizes[:, use.columns] * _price(memory, use.spans)
             gain[:, use.columns] += both if len(self.uses) == 1 else np.maximum(both, 0)
         reduced = self._seconds - gain
         reduced[self._has_flow] = 0
@@ -126,6 +159,10 @@ class TensorFlows:
         for row, need in cheaper:
             self._add(row, need)
         return len(cheaper)
+
+    def make_free(self) -> None:
+        """Let flows that are added from now on cost nothing."""
+        self._seconds = self._seconds * 0.0
 
     @property
     def _is_complete(self) -> bool:
@@ -144,7 +181,9 @@ class TensorFlows:
                 program.enter(row, column, -1.0)
         positions = np.array([self.needs.index(need) for need in needs])
         whole_row = -1 if use.flows is not None else program.row(0.0, 0.0)
-        self.uses.append(FlowUse(needs, positions, np.array(give_rows), np.array(need_rows), whole_row, use.flows))
+        self.uses.append(
+            FlowUse(needs, positions, np.array(give_rows), np.array(need_rows), whole_row, use.flows, use.spans)
+        )
 
     def _add_gathers(self) -> None:
         """Let the tensor be gathered and sliced for each use."""
@@ -158,6 +197,7 @@ class TensorFlows:
                 program.enter(use.whole_row, flow, 1.0)
                 if give != _WHOLE:
                     program.costs[flow] = float(self._gather_seconds[row])
+                    self.copies.append(TensorCopy(flow, self._whole_size, use.spans))
             for need_row in use.need_rows:
                 flow = program.column(0.0)
                 program.enter(int(need_row), flow, 1.0)
@@ -169,16 +209,39 @@ class TensorFlows:
         self._has_flow[row, need] = True
         pair = self.gives[row], self.needs[need]
         users = [use for use in self.uses if pair[1] in use.needs and (use.flows is None or pair in use.flows)]
-        seconds = float(self._seconds[row, need])
+        seconds, size = float(self._seconds[row, need]), float(self._sizes[row, need])
         shared = program.column(seconds) if len(users) > 1 and seconds > 0 else None
+        columns = []
         for use in users:
             flow = program.column(seconds if shared is None else 0.0)
             program.enter(int(use.give_rows[row]), flow, 1.0)
             program.enter(int(use.need_rows[use.needs.index(pair[1])]), flow, 1.0)
+            if size > 0:
+                self.copies.append(TensorCopy(flow, size, use.spans))
+            columns.append(flow)
             if shared is not None:
                 self._share(shared, flow)
+        if shared is not None and size > 0 and self.keeps_copies:
+            self._keep(shared, list(zip(users, columns, strict=True)), size)
 
     def _share(self, shared: int, flow: int) -> None:
         row = self.program.row(0.0, inf)
         self.program.enter(row, shared, 1.0)
         self.program.enter(row, flow, -1.0)
+
+    def _keep(self, shared: int, users: Sequence[tuple[FlowUse, int]], size: float) -> None:
+        """Let a shared copy live between two uses, one after the other, that both take it."""
+        for (first, flow), (second, other) in pairwise(sorted(users, key=lambda user: user[0].spans[0])):
+            spans = [(end + 1, start - 1) for (_, end), (start, _) in zip(first.spans, second.spans, strict=True)]
+            spans = [(since, until) for since, until in spans if since <= until]
+            if not spans:
+                continue
+            column, row = self.program.column(0.0), self.program.row(0.0, inf)
+            for entered, value in ((column, 1.0), (shared, 1.0), (flow, -1.0), (other, -1.0)):
+                self.program.enter(row, entered, value)
+            self.copies.append(TensorCopy(column, size, spans))
+
+
+def _price(memory: Mapping[int, float], spans: Sequence[tuple[int, int]]) -> float:
+    """Return the price of a byte that lives over spans."""
+    return sum(price for time, price in memory.items() for since, until in spans if since <= time <= until)

@@ -39,7 +39,7 @@ def solve_with_latency(columns: PlanColumns) -> PlanSolution | None:
         if solved is None or not rows.add_longest(solved):
             break
         solved = columns.program.relaxed()
-    if solved is None:
+    if solved is None or not columns.fits(solved):
         return None
     bound = solved.bound
     if not columns.is_integral(solved):

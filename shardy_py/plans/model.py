@@ -46,12 +46,14 @@ class TensorUse:
         leader: The node whose choice decides.
         needs: The placement that each of its strategies needs.
         size: The bytes that are sent.
+        spans: For each of the equal tensors the first and the last op that uses it so.
         flows: The pairs of placements that a plan may have; None for any.
     """
 
     leader: int
     needs: Any
     size: float
+    spans: list[tuple[int, int]]
     flows: frozenset[tuple[int, int]] | None = None
 
 
@@ -226,22 +228,30 @@ class PlanModel:
     def _add_tensors(self, views: ViewKernels) -> None:
         """Add all tensors; those of tied nodes with equal uses are one."""
         counts: Counter[Hashable] = Counter()
-        examples: dict[Hashable, tuple[int, list[tuple[int, NodeUse]]]] = {}
+        examples: dict[Hashable, tuple[int, dict[Hashable, tuple[int, NodeUse]]]] = {}
+        spans: dict[Hashable, dict[Hashable, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
         for root, uses in self.graph.uses.items():
             producer = self.leader(self.graph.node_of[root])
-            distinct: dict[tuple[Hashable, ...], tuple[int, NodeUse]] = {}
+            distinct: dict[Hashable, tuple[int, NodeUse]] = {}
+            places: dict[Hashable, list[int]] = defaultdict(list)
             for use in uses:
                 leader, is_follower = self.leader(use.node), self.graph.head(use.node) != use.node
-                how = (leader, -1 if is_follower else use.operand, use.dims, use.bytes)
+                how: Hashable = (leader, -1 if is_follower else use.operand, use.dims, use.bytes)
                 distinct.setdefault(how, (leader, use))
+                places[how].append(self.graph.nodes[use.node].place)
             key = (producer, len(self.graph.shape(root)), frozenset(distinct), self._runs(root))
             counts[key] += 1
-            examples.setdefault(key, (root, list(distinct.values())))
+            examples.setdefault(key, (root, distinct))
+            for how, known in places.items():
+                spans[key][how].append((min(known), max(known)))
         for example, count in counts.items():
             root, tied_uses = examples[example]
             rank, producer = len(self.graph.shape(root)), self.leader(self.graph.node_of[root])
             gives = numbers_of(self.strategies[producer].outs, rank)
-            uses_ = [TensorUse(leader, self._needs(leader, use, rank), use.bytes) for leader, use in tied_uses]
+            uses_ = [
+                TensorUse(leader, self._needs(leader, use, rank), use.bytes, spans[example][how])
+                for how, (leader, use) in tied_uses.items()
+            ]
             runs = self._runs(root)
             kernels = sum(views.divided_seconds(use.node, use.operand) for use in self.graph.uses[root])
             kernels = kernels / runs if runs else 0.0

@@ -152,7 +152,7 @@ class _Planner:
         if not trials.is_close(self.arguments.gap):
             self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
-            smallest = PlanColumns.of(likely).least_memory()
+            smallest = PlanColumns.of(likely, has_memory=True).least_memory()
             if smallest is not None:
                 trials.consider(smallest[0])
         if trials.best is None:
@@ -183,27 +183,36 @@ class _Planner:
 
     def _try_likely(self, trials: PlanTrials, bounds: PlanBounds, rounds: int) -> None:
         """Price the cheapest choices of the likely prices, with less memory where none fits."""
-        budget = self.arguments.budget_memory
-        self._try_several(trials, bounds, rounds, budget)
+        limit = budget = self.arguments.budget_memory
+        fit = self._try_several(trials, bounds, rounds, limit)
         for _ in range(_TIGHTENED):
-            if trials.best is None and budget is not None and trials.smallest:
-                # The model counts memory at some points of the program only, so that its plans need a little more.
-                budget *= min(1.0, (self.arguments.budget_memory or 0.0) / trials.smallest) ** 1.1
-                self._try_several(trials, bounds, 1, budget)
+            if trials.best is not None or budget is None or limit is None or fit is None:
+                return
+            # The compiler may keep more than the model counts: what it computes early, and what it does not fuse.
+            limit = min(limit, fit[0]) * min(1.0, budget / fit[1]) ** 1.1
+            fit = self._try_several(trials, bounds, 1, limit)
 
-    def _try_several(self, trials: PlanTrials, bounds: PlanBounds, rounds: int, budget: float | None) -> None:
-        """Price the cheapest choices of the likely prices, each with other shardings of the arguments."""
+    def _try_several(
+        self, trials: PlanTrials, bounds: PlanBounds, rounds: int, budget: float | None
+    ) -> tuple[float, float] | None:
+        """Price the cheapest choices of the likely prices, each with other shardings of the arguments.
+
+        Returns:
+            The bytes of the last one by the model, and by the estimator.
+        """
         columns, solved = self._solve(bounds, parts=_SEVERAL, budget=budget)
+        fit = None
         for number in range(rounds):
             if number:
                 solved = columns.solve()
             if solved is None:
-                return
-            trials.consider(solved.choice)
+                break
+            fit = solved.memory, trials.consider(solved.choice)
             # Branch and bound over many columns takes longer than all else.
             if trials.is_close(self.arguments.gap) or len(columns.program.costs) > _COLUMNS:
-                return
+                break
             columns.forbid(solved.choice)
+        return fit
 
     def _with_known_layouts(self, trials: PlanTrials, likely: PlanModel, best: ShardingPlan) -> ShardingPlan:
         """Return the plan, or a known layout that is better, with the known layouts beside it.
@@ -300,7 +309,7 @@ class _Planner:
 
     def _out_of_reach(self, model: PlanModel) -> OptionError:
         budget = self.arguments.budget_memory
-        least = PlanColumns.of(model).least_memory() if budget is not None else None
+        least = PlanColumns.of(model, has_memory=True).least_memory() if budget is not None else None
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
@@ -317,7 +326,7 @@ class _Planner:
 
 
 def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
-    columns = PlanColumns.of(model)
+    columns = PlanColumns.of(model, has_memory=budget is not None)
     if budget is not None:
         columns.limit_memory(budget)
     return columns

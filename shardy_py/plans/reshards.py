@@ -52,6 +52,21 @@ class ReshardTimes:
         together = self._shard_counts(rows[:, None, :] | columns[None, :, :])
         return np.maximum(0.0, seconds - kernels * (1 / self._shard_counts(columns)[None, :] - 1 / together))
 
+    def copy_sizes(self, rank: int, have: Any, need: Any, sizes: Any) -> Any:
+        """Return the bytes of what a device receives; none where it slices what it has.
+
+        Args:
+            rank: The rank of the tensors.
+            have: The numbers of the placements that there are.
+            need: The numbers of those that are needed.
+            sizes: The bytes of the whole tensors, by column.
+        """
+        np = numpy()
+        latency, per_byte = self._matrix(rank)
+        index = np.ix_(have, need)
+        is_sent = (latency[index] > 0) | (per_byte[index] > 0)
+        return np.where(is_sent, sizes / self._shard_counts(self._sharded_axes(rank, need)), 0.0)
+
     def _sharded_axes(self, rank: int, numbers: Any) -> Any:
         """Return for each number of a placement which axes shard a dimension."""
         np, count = numpy(), len(self.prices.axes)

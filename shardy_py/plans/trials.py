@@ -59,15 +59,16 @@ class PlanTrials:
     pinned: tuple[ShardingPlan, PlanWriter, tuple[Pin, ...]] | None = None
     is_priced_by_inputs: bool = True
 
-    def consider(self, choice: Choice) -> None:
-        """Price a choice with shardings of the inputs only, and with all inside.
+    def consider(self, choice: Choice) -> float:
+        """Price a choice with shardings of the inputs only, and with all inside; return the smallest peak in bytes.
 
         Where the first is far dearer for one choice, it is not priced for others.
         """
         seconds: list[float] = []
+        peaks: list[float] = []
         for plan, writer, pins in self.price_ways(choice, with_inputs_only=self.is_priced_by_inputs):
             seconds.append(plan.seconds)
-            self.smallest = plan.peak_bytes if self.smallest is None else min(self.smallest, plan.peak_bytes)
+            peaks.append(plan.peak_bytes)
             if not self._fits(plan):
                 continue
             if self.best is None or plan.seconds < self.best.seconds:
@@ -75,6 +76,8 @@ class PlanTrials:
             if pins and (self.pinned is None or plan.seconds < self.pinned[0].seconds):
                 self.pinned = plan, writer, pins
         self.is_priced_by_inputs &= seconds[0] <= seconds[-1] * _FAR
+        self.smallest = min(peaks) if self.smallest is None else min(self.smallest, *peaks)
+        return min(peaks)
 
     def price_ways(
         self, choice: Choice, *, with_inputs_only: bool = True

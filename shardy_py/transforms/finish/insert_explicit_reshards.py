@@ -252,10 +252,10 @@ class _Run:
         self._without_rule = mode.is_full and without_rule
         self._rules = resharder.program.rules
         self._known_unchanged: dict[tuple[int, ...], object] = {}
-        # Ops that Shardy does not propagate through are partitioned by XLA, too.
+        # Ops that Shardy does not propagate through are partitioned by XLA, too, as `mhlo.erf` of a program of JAX.
         self._extended = semantics
         if self._without_rule:
-            self._extended = semantics.with_options(evolve(semantics.options, extended=True))
+            self._extended = semantics.with_options(evolve(semantics.options, extended=True, like_jit=False))
 
     def visit(self, op: Op, info: OpInfo) -> None:
         """Insert the reshards and collectives that one op needs."""
