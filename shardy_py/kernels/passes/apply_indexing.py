@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects import arith, builtin
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -66,19 +67,29 @@ def single_map(expression: Expression, affine: AffineValue) -> tuple[IndexingMap
     for bound in affine.bounds:
         bounds.append(Bound(bound.interval, "" if bound.name in names else bound.name))
         names.add(bound.name)
-    # The variables that the expression does not mention take no part in simplifying it.
-    map_, operands = _used_part(IndexingMap((expression,), tuple(bounds)), affine.operands)
-    map_, operands = _used_part(simplify(map_), operands)
-    return simplify(map_), operands
+    map_, numbers = _shortest(IndexingMap((expression,), tuple(bounds)))
+    return map_, [affine.operands[number] for number in numbers]
 
 
-def _used_part(map_: IndexingMap, operands: Sequence[SSAValue]) -> tuple[IndexingMap, list[SSAValue]]:
-    """Return a map of one result without the variables that it does not mention, and what stands for the others."""
+# Passes fold the same maps again and again.
+@lru_cache(maxsize=1 << 12)
+def _shortest(map_: IndexingMap) -> tuple[IndexingMap, tuple[int, ...]]:
+    """Return a simplified map of one result without the dimensions that it does not mention, and which it mentions."""
+    # These take no part in simplifying it.
+    map_, used = _used_part(map_)
+    map_, still_used = _used_part(simplify(map_))
+    return simplify(map_), tuple(used[number] for number in still_used)
+
+
+def _used_part(map_: IndexingMap) -> tuple[IndexingMap, tuple[int, ...]]:
+    """Return a map of one result without the dimensions that it does not mention, and the numbers of the others."""
     (result,) = map_.results
-    used = sorted(variables_of(result), key=lambda item: item.number)
-    numbers: dict[Variable, Expression] = {item: Variable(VariableKind.DIM, place) for place, item in enumerate(used)}
-    short = IndexingMap((rewritten(result, numbers),), tuple(map_.dims[item.number] for item in used))
-    return short, [operands[item.number] for item in used]
+    used = sorted(item.number for item in variables_of(result))
+    numbers: dict[Variable, Expression] = {
+        Variable(VariableKind.DIM, number): Variable(VariableKind.DIM, place) for place, number in enumerate(used)
+    }
+    short = IndexingMap((rewritten(result, numbers),), tuple(map_.dims[number] for number in used))
+    return short, tuple(used)
 
 
 def fold_apply(op: ApplyIndexingOp) -> None:

@@ -2,25 +2,74 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import builtin, scf
-from xdsl.ir import Block, Operation
-from xdsl.traits import is_side_effect_free
-from xdsl.transforms.common_subexpression_elimination import cse
+from collections.abc import Hashable, Sequence
 
-from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, inner_first
+from xdsl.dialects import builtin, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, is_side_effect_free
+
+from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, inner_first, replace
 from shardy_py.values import frozen
 
 
 @frozen
 class CommonSubexpressions:
-    """Compute equal values once, by xDSL's pass."""
+    """Compute equal values once; what reads memory is left as it is."""
 
     name: str = "cse"
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
         """Change the module in place."""
-        cse(module)
         erase_dead_ops(module.body)
+        _unite(module.body, {})
+
+
+def _unite(region: Region, known: dict[Hashable, Operation]) -> None:
+    """Put earlier equal ops in the place of ops of a region.
+
+    Args:
+        region: The region; one of several blocks stays as it is.
+        known: The ops before it whose results it may use, by what they compute.
+    """
+    if len(region.blocks) != 1:
+        return
+    known = dict(known)
+    for op in list(region.block.ops):
+        for inner in op.regions:
+            _unite(inner, {} if op.has_trait(IsolatedFromAbove) else known)
+        if not op.results or not is_side_effect_free(op):
+            continue
+        same = known.setdefault(_computed(op, {}), op)
+        if same is not op:
+            replace(op, same.results)
+
+
+def _computed(op: Operation, local: dict[SSAValue, int]) -> Hashable:
+    """Return what an op computes, as a key that is equal for ops that compute the same.
+
+    Args:
+        op: The op.
+        local: The numbers of the values within the outermost op of the key; those of the op's regions are added.
+    """
+    operands = tuple(local.get(value, value) for value in op.operands)
+    facts = tuple(frozenset(items.items()) if items else None for items in (op.properties, op.attributes))
+    regions = tuple(tuple(_block_key(block, local) for block in region.blocks) for region in op.regions)
+    return type(op), operands, op.result_types, facts, regions
+
+
+def _block_key(block: Block, local: dict[SSAValue, int]) -> Hashable:
+    """Return what a block of an op computes, as `_computed`."""
+    _number(block.args, local)
+    keys = []
+    for op in block.ops:
+        keys.append(_computed(op, local))
+        _number(op.results, local)
+    return tuple(value.type for value in block.args), tuple(keys)
+
+
+def _number(values: Sequence[SSAValue], local: dict[SSAValue, int]) -> None:
+    for value in values:
+        local[value] = len(local)
 
 
 @frozen
