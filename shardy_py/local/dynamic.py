@@ -27,6 +27,7 @@ def put_numbers(program: Program) -> bool:
     for value in dynamic:
         value.type = _mapped(value.type, lambda size: STAND_IN_SIZE if size is None else size)
     if dynamic:
+        program.kinds_hold = False
         _set_function_types(program)
     return bool(dynamic)
 

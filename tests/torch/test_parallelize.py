@@ -162,6 +162,8 @@ def test_what_cannot_be_parallel_is_refused(mesh: Any) -> None:
         sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), budget_memory=1e9)
     with pytest.raises(sdy.OptionError, match="budget-out-of-reach"):
         sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), plan="auto", budget_memory=1000)
+    with pytest.raises(sdy.OptionError, match="bucket_bytes is '25MB', not a number"):
+        sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), bucket_bytes="25MB")
 
 
 def test_products_of_matrices_keep_batch_and_heads_apart(mesh: Any) -> None:

@@ -22,11 +22,11 @@ def drop_effect_tokens(graph: Any) -> None:
     described = list(output.meta["desc"])
     nodes = list(output.args[0])
     described += [None] * (len(nodes) - len(described))
-    kept = [pair for pair in zip(nodes, described, strict=True) if not _is_token(pair[1])]
-    if len(kept) == len(nodes):
+    outputs = [pair for pair in zip(nodes, described, strict=True) if not _is_token(pair[1])]
+    if len(outputs) == len(nodes):
         return
-    output.args = (tuple(node for node, _ in kept),)
-    output.meta["desc"] = [description for _, description in kept]
+    output.args = (tuple(node for node, _ in outputs),)
+    output.meta["desc"] = [description for _, description in outputs]
     for node in graph.find_nodes(op="placeholder"):
         if _is_token(node.meta["desc"]):
             graph.erase_node(node)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.support.arguments import checked
 from shardy_py.torch.modules.automatic_plans import plan_request
 from shardy_py.torch.modules.joint import without_elements
 from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
 from shardy_py.torch.parallel.distribute import distributed
 
 
+@checked
 def parallelize(
     model: Any,
     mesh: Any,

@@ -81,7 +81,7 @@ class _Importer:
     """Replaces calls; the first call of a function takes its body, the others get copies.
 
     Attributes:
-        new: The named computations that took the places of calls.
+        new: The named computations that took the places of calls, and those in copies of functions.
     """
 
     __slots__ = ("_context", "_imported", "_meshes", "_program", "_symbols", "new")
@@ -101,14 +101,16 @@ class _Importer:
         if imported is None and not has_body(function):
             return
         computation = self._new_computation(call, function)
-        self.new.append(computation)
         if imported is None:
             region = move_region(function, computation, terminator=REGION_RETURN)
             shardings = complete_unless_maximal(self._program.shardings, region.blocks[0].arguments, self._meshes)
             imported = self._imported[function.id] = _Imported(function, region, shardings)
+            self.new.append(computation)
         else:
             self._warn(call, function)
             region = computation.add_region(clone_region(self._program, imported.region, {}))
+            # With those in the copy.
+            self.new += [op for op in computation.walk() if op.name == NAMED_COMPUTATION]
         set_shardings(self._program, region.blocks[0].arguments, imported.shardings)
         for result, new_result in zip(call.results, computation.results, strict=True):
             result.replace_all_uses_with(new_result)

@@ -7,6 +7,7 @@ from shardy_py.frontends.mlir import MLIR, parse_module
 from shardy_py.ir.graph.kinds import kind_of
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import tensor
+from shardy_py.local.dynamic import put_numbers
 from shardy_py.oracle.conformance import reference_registry
 from shardy_py.plugins import Registry
 from shardy_py.transforms.plugin_passes import ProgramCheck
@@ -116,6 +117,16 @@ def test_passes_of_plugins_may_give_types(program):
     ProgramCheck.of(program)
     add.results[0].type = tensor(4, 4)
     assert kind_of(add) is None
+
+
+def test_numbers_for_dynamic_sizes_are_other_types():
+    """So do numbers that stand for dynamic sizes in local programs."""
+    text = "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {\n  return %a : tensor<?xf32>\n}"
+    program = MLIR.import_verified(parse_module(text))
+    (end,) = program.functions["main"].regions[0].block.ops
+    assert kind_of(end) is not None
+    put_numbers(program)
+    assert kind_of(end) is None
 
 
 def test_functions_called_after_passes_may_give_types():

@@ -141,23 +141,23 @@ module {
 def test_an_op_with_another_name_is_another_native_op_at_its_place():
     """All that used it use the new one, which has its location and its changes; one that has gone is erased."""
     program = import_module(parse_module(CONSTANTS))
-    one, two = [op for op in program.walk() if op.name == "stablehlo.constant"]
-    users = one.result.users
-    for op in (one, two):
+    first, second = [op for op in program.walk() if op.name == "stablehlo.constant"]
+    users = first.result.users
+    for op in (first, second):
         op.rename("sdy.constant")
-    assert one.result.users == users[::-1]
-    one.attributes["sdy.sharding"] = TensorShardingPerValue((parse_tensor_sharding('<@m, [{"x"}]>'),))
-    copied = one.parent.insert_after(two, clone_op(one, {}))
+    assert first.result.users == users[::-1]
+    first.attributes["sdy.sharding"] = TensorShardingPerValue((parse_tensor_sharding('<@m, [{"x"}]>'),))
+    copied = first.parent.insert_after(second, clone_op(first, {}))
     copied.attributes["t.copy"] = UNIT
-    for user in two.result.users:
+    for user in second.result.users:
         user.set_operand(1, copied.result)
-    two.erase()
+    second.erase()
     text = _written(program)
     assert text.count("sdy.constant") == 2
     assert "dense<2" not in text
     assert "stablehlo.constant" not in text
     assert text.count("sdy.sharding =") == 2
-    assert [op.location for op in (one, copied)] == ["one", "one"]
+    assert [op.location for op in (first, copied)] == ["one", "one"]
     assert _written(program) == text
 
 

@@ -127,6 +127,15 @@ def test_edges_are_added_on_arguments_and_results(context):
     assert sum(op.name == "sdy.data_flow_edge" for op in b.program.walk()) == 2
 
 
+def test_edges_are_added_inside_copies(context):
+    """The copy of a function has copies of the computations in it, whose arguments and results have edges, too."""
+    b = program(main=["f", "f"], f=["g"], g=[])
+    ImportFuncCallsPass().run(b.program, context)
+    names = [op.name for op in b.program.walk()]
+    assert names.count("sdy.named_computation") == 4
+    assert names.count("sdy.data_flow_edge") == 8
+
+
 def test_one_sharded_argument_opens_the_others(context):
     """A named computation holds all shardings of its arguments at once; a maximal one alone counts for nothing."""
     b = Builder(meshes={"mesh": Mesh.of(a=2), "one": Mesh((), (0,))})
