@@ -25,15 +25,12 @@ from shardy_py.ir.interfaces.result_sizes import (
     SizesOf,
     constant_sizes,
     has_few_integers,
+    truncated_quotient,
+    wrapped_integer,
 )
 
 Static = Callable[[Op], Value]
 _ASSERTION = "shape_assertion"
-
-
-def _quotient(first: int, second: int) -> int:
-    quotient = abs(first) // abs(second)
-    return quotient if (first < 0) == (second < 0) else -quotient
 
 
 _ARITHMETIC: Mapping[str, Callable[..., int]] = {
@@ -42,14 +39,14 @@ _ARITHMETIC: Mapping[str, Callable[..., int]] = {
     "stablehlo.and": operator.and_,
     "stablehlo.clamp": lambda low, number, high: min(max(low, number), high),
     "stablehlo.convert": lambda number: number,
-    "stablehlo.divide": _quotient,
+    "stablehlo.divide": truncated_quotient,
     "stablehlo.maximum": max,
     "stablehlo.minimum": min,
     "stablehlo.multiply": operator.mul,
     "stablehlo.negate": operator.neg,
     "stablehlo.not": lambda number: 1 - number,
     "stablehlo.or": operator.or_,
-    "stablehlo.remainder": lambda first, second: first - second * _quotient(first, second),
+    "stablehlo.remainder": lambda first, second: first - second * truncated_quotient(first, second),
     "stablehlo.select": lambda condition, first, second: first if condition else second,
     "stablehlo.sign": lambda number: (number > 0) - (number < 0),
     "stablehlo.subtract": operator.sub,
@@ -84,20 +81,19 @@ def _arithmetic(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     known = [numbers for numbers in operands if numbers is not None]
     if len(known) < len(operands):
         return None
+    count, element_type = max(map(len, known)), getattr(op.results[0].type, "element_type", "")
     if op.name == "stablehlo.compare":
         function: Callable[..., int] = _COMPARISONS[case_of(op, "comparison_direction")]
-    elif op.name == "stablehlo.not" and getattr(op.results[0].type, "element_type", "") != "i1":
+    elif op.name == "stablehlo.not" and element_type != "i1":
         function = operator.invert
     else:
         function = _ARITHMETIC[op.name]
-    count = max(map(len, known))
     columns = [numbers * count if len(numbers) == 1 else numbers for numbers in known]
     try:
-        return ResultSizes(
-            numbers=tuple(None if None in row else int(function(*row)) for row in zip(*columns, strict=True))
-        )
+        numbers = [None if None in row else int(function(*row)) for row in zip(*columns, strict=True)]
     except ZeroDivisionError:
         return None
+    return ResultSizes(numbers=tuple(item if item is None else wrapped_integer(item, element_type) for item in numbers))
 
 
 def _dimension_size(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
@@ -118,13 +114,14 @@ def _broadcast(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
 
 def _concatenate(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     dim = integer_of(op, "dimension")
-    parts = [numbers_of(value) or (None,) * (_shape(value)[dim] or 0) for value in op.operands]
-    numbers = tuple(chain.from_iterable(parts)) if _is_line_of_numbers(op) else None
     sizes = [_shape(value)[dim] for value in op.operands]
-    shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     known = [size for size in sizes if size is not None]
+    shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     shape[dim] = sum(known) if len(known) == len(sizes) else None
-    return ResultSizes(shape, numbers)
+    if shape[dim] is None or not _is_line_of_numbers(op):
+        return ResultSizes(shape)
+    parts = [numbers_of(value) or (None,) * size for value, size in zip(op.operands, known, strict=True)]
+    return ResultSizes(shape, tuple(chain.from_iterable(parts)))
 
 
 def _columns(op: Op) -> list[tuple[int | None, ...]]:

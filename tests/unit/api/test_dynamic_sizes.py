@@ -336,3 +336,22 @@ def test_two_calls_of_one_function_have_their_own_integers() -> None:
     sized = sdy.propagate(text, sizes={"?": 4}).text
     assert "dense<4> : tensor<i32>" in sized
     assert "dense<6> : tensor<i32>" in sized
+
+
+@pytest.mark.parametrize(("result", "number"), [("%product", 4 * 1664525**2 % 2**32), ("%chosen", 7)])
+def test_integers_of_a_program_stay_within_their_types(result: str, number: int) -> None:
+    """A product of `i32` wraps around, and a number that is not zero is true."""
+    text = f"""
+    func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<i32>) {{
+      %a = stablehlo.constant dense<1664525> : tensor<i32>
+      %seven = stablehlo.constant dense<7> : tensor<i32>
+      %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+      %square = stablehlo.multiply %a, %a : tensor<i32>
+      %product = stablehlo.multiply %square, %n : tensor<i32>
+      %has_rows = stablehlo.convert %n : (tensor<i32>) -> tensor<i1>
+      %has_none = stablehlo.not %has_rows : tensor<i1>
+      %chosen = stablehlo.select %has_none, %n, %seven : tensor<i1>, tensor<i32>
+      return %x, {result} : tensor<?xf32>, tensor<i32>
+    }}
+    """
+    assert f"dense<{number}> : tensor<i32>" in sdy.propagate(text, sizes={"?": 4}).text
