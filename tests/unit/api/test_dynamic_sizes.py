@@ -355,3 +355,22 @@ def test_integers_of_a_program_stay_within_their_types(result: str, number: int)
     }}
     """
     assert f"dense<{number}> : tensor<i32>" in sdy.propagate(text, sizes={"?": 4}).text
+
+
+def test_a_size_that_a_loop_changes_is_an_error() -> None:
+    """What a loop carries has one size, which is not that of two of it."""
+    text = """
+    func.func @main(%n: tensor<i32>, %x: tensor<?xf32>) -> tensor<?xf32> {
+      %r:2 = stablehlo.while(%i = %n, %v = %x) : tensor<i32>, tensor<?xf32>
+        cond {
+          %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %p : tensor<i1>
+        } do {
+          %w = stablehlo.concatenate %v, %v, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+          stablehlo.return %i, %w : tensor<i32>, tensor<?xf32>
+        }
+      return %r#1 : tensor<?xf32>
+    }
+    """
+    with pytest.raises(UnsupportedError, match="has the size 8 by the operands, and 4 where"):
+        sdy.propagate(text, sizes={"?": 4})
