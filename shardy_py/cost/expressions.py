@@ -17,7 +17,7 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.cost.estimates import Cost
-from shardy_py.cost.result_cost import arguments_of_run, price_result
+from shardy_py.cost.result_cost import arguments_of_run
 from shardy_py.cost.unknown_sizes import unknown_sizes
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.values import define, frozen
@@ -83,17 +83,20 @@ class CostExpressions:
         quantities: The quantities by the names of the fields of `Cost`; None for one that is not a polynomial.
         least: The least size from which on the polynomials hold for sure.
         devices: The number of devices.
+        notes: What was assumed, and that the cost is an estimate where there is no local program.
     """
 
     sizes: tuple[tuple[str, ...], ...]
     quantities: Mapping[str, Polynomial | None]
     least: int
     devices: int
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rows = [(name, "not a polynomial" if item is None else str(item)) for name, item in self.quantities.items()]
         width = max(len(name) for name, _ in rows)
-        return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+        lines = (f"  {name:<{width}}  {text}" for name, text in rows)
+        return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
 
     @property
     def title(self) -> str:
@@ -103,7 +106,9 @@ class CostExpressions:
     def to_json(self) -> dict[str, Any]:
         """Return the expressions as plain data."""
         shown = {name: None if item is None else str(item) for name, item in self.quantities.items()}
-        return {"sizes": list(map(list, self.sizes)), "devices": self.devices, "least": self.least, "quantities": shown}
+        sizes = list(map(list, self.sizes))
+        known = {"sizes": sizes, "devices": self.devices, "least": self.least, "quantities": shown}
+        return {**known, "notes": list(self.notes)}
 
 
 def has_unknown_sizes(result: Result) -> bool:
@@ -157,14 +162,17 @@ class _Counter:
             polynomials |= {name: self._polynomial(name, exponents, points, checks) for name in missing}
             if None not in polynomials.values():
                 break
-        return CostExpressions(self.sizes, polynomials, self.least, self.devices)
+        # Other notes are about some of the sizes.
+        first, *others = (cost.notes for cost in self.costs.values())
+        notes = tuple(note for note in first if all(note in known for known in others))
+        return CostExpressions(self.sizes, polynomials, self.least, self.devices, notes)
 
     def _count(self, point: Point) -> None:
         if point not in self.costs:
             numbers = zip(self.sizes, point, strict=True)
             sizes = {name: multiple * self.least for names, multiple in numbers for name in names}
             arguments = evolve(arguments_of_run(self.result), sizes=sizes, trace=False)
-            self.costs[point] = price_result(propagate(**keywords(arguments)), None, "shardy_py")
+            self.costs[point] = propagate(**keywords(arguments)).cost()
 
     def _polynomial(
         self, name: str, exponents: Sequence[Powers], points: Sequence[Point], checks: Sequence[Point]

@@ -73,7 +73,7 @@ def print_expressions(expressions: CostExpressions, *, file: IO[str] | None = No
     print_lines(console, (f"the same size: {', '.join(names)}" for names in expressions.sizes if len(names) > 1))
     first = expressions.sizes[0][0]
     note = f"for sizes that the axes divide, from {expressions.least} on; times need numbers: --size {first}=64"
-    print_lines(console, [f"note: {note}"], NOTE)
+    print_lines(console, (f"note: {text}" for text in (*expressions.notes, note)), NOTE)
 
 
 def cost_json(

@@ -51,6 +51,19 @@ def test_the_value_is_the_cost_at_these_sizes(expressions: Any, sizes: tuple[int
         assert expressions.quantities[name].at(sizes) == getattr(cost, name).value
 
 
+def test_an_estimate_says_so() -> None:
+    """Without a local program the expressions are of what shardings say, with the reason."""
+    toy = sdy.Dialect("m")
+    toy.op("m.f", rule="i j -> i j")
+    builder = sdy.Builder(mesh={"d": 2})
+    with builder.function("main", [sdy.tensor(None, 16)]) as (x,):
+        builder.shard(x, '[{"d"}, {}]')
+        builder.return_(builder.op("m.f", [x], [sdy.tensor(None, 16)]))
+    expressions = sdy.propagate(builder.build(), registry=sdy.Registry.of([toy])).cost_expressions()
+    assert str(expressions.quantities["argument_bytes"]) == "32*arg0.0"
+    assert ["estimated from shardings" in note for note in expressions.notes] == [True]
+
+
 def test_a_program_of_known_sizes_has_none() -> None:
     """Its cost is a number."""
     result = sdy.propagate(SCORES, sizes={"?": 4})
