@@ -310,6 +310,26 @@ def test_a_local_program_computes_with_the_sizes_of_shards(count: int, pads: boo
     np.testing.assert_allclose(sums, expected.sum(1), rtol=1e-5, atol=1e-6)
 
 
+def test_a_device_rounds_sizes_without_equal_parts_up() -> None:
+    """Two of three columns are on the first device, and the sizes that the counter takes are those of its type."""
+    text = """
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%sizes: tensor<2xi32>) -> tensor<?xf32> {
+      %0 = stablehlo.dynamic_iota %sizes, dim = 1 : (tensor<2xi32>) -> tensor<?x3xf32>
+      %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"d"}]> : tensor<?x3xf32>
+      %2 = stablehlo.sine %1 : tensor<?x3xf32>
+      %3 = stablehlo.constant dense<0.0> : tensor<f32>
+      %4 = stablehlo.reduce(%2 init: %3) applies stablehlo.add across dimensions = [1]
+          : (tensor<?x3xf32>, tensor<f32>) -> tensor<?xf32>
+      return %4 : tensor<?xf32>
+    }
+    """
+    local = sdy.propagate(text).local(optimize=False).text
+    assert "tensor<?x2xf32>" in local
+    assert "dense<[0, 1]> : tensor<2xi32>" in local
+    assert "dense<[1, 2]> : tensor<2xi32>" in local
+
+
 def test_a_device_slices_its_part_of_a_dynamic_size() -> None:
     """Where a value is whole before and sharded after, the part is as many rows as the size has per device."""
     local = sdy.propagate(SLICED).local()
