@@ -153,8 +153,8 @@ class SizeInference:
         if sizes.static is not None:
             self.static[op.id] = sizes.static
         is_new = _unify_dimensions(sizes.equal)
-        for value in op.results if sizes.shape is not None and op.id in self.rules else ():
-            is_new |= _give_shape(value, sizes.shape)
+        if sizes.shape is not None and op.id in self.rules:
+            is_new |= sum([_give_shape(value, sizes.shape) for value in op.results]) > 0
         return is_new or sizes.is_met or has_more_numbers
 
     def _numbers_of(self, value: Value) -> Numbers | None:
