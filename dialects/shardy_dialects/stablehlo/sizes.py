@@ -72,10 +72,6 @@ def _shape(value: Value) -> tuple[int | None, ...]:
     return value.type.shape if isinstance(value.type, TensorType) else ()
 
 
-def _is_line_of_numbers(op: Op) -> bool:
-    return has_few_integers(op) and len(_shape(op.results[0])) == 1
-
-
 def _arithmetic(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     operands = [numbers_of(value) for value in op.operands] if has_few_integers(op) else [None]
     known = [numbers for numbers in operands if numbers is not None]
@@ -118,10 +114,12 @@ def _concatenate(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     known = [size for size in sizes if size is not None]
     shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     shape[dim] = sum(known) if len(known) == len(sizes) else None
-    if shape[dim] is None or not _is_line_of_numbers(op):
+    parts = [(value, static_shape(value.type)) for value in op.operands]
+    if dim > 0 or not has_few_integers(op) or any(part is None for _, part in parts):
         return ResultSizes(shape)
-    parts = [numbers_of(value) or (None,) * size for value, size in zip(op.operands, known, strict=True)]
-    return ResultSizes(shape, tuple(chain.from_iterable(parts)))
+    # Along the first dimension the elements of parts follow each other.
+    rows = (numbers_of(value) or (None,) * prod(part or ()) for value, part in parts)
+    return ResultSizes(shape, tuple(chain.from_iterable(rows)))
 
 
 def _columns(op: Op) -> list[tuple[int | None, ...]]:
@@ -129,7 +127,8 @@ def _columns(op: Op) -> list[tuple[int | None, ...]]:
 
 
 def _slice(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    numbers = numbers_of(op.operands[0]) if _is_line_of_numbers(op) else None
+    is_line = has_few_integers(op) and len(_shape(op.results[0])) == 1
+    numbers = numbers_of(op.operands[0]) if is_line else None
     if numbers is None:
         return None
     start, limit, stride = (integers_of(op, name)[0] for name in ("start_indices", "limit_indices", "strides"))

@@ -377,6 +377,29 @@ def test_integers_of_a_program_stay_within_their_types(result: str, number: int)
     assert f"dense<{number}> : tensor<i32>" in sdy.propagate(text, sizes={"?": 4}).text
 
 
+def test_rows_of_integers_are_joined() -> None:
+    """As `jax.export` joins the padding of the spatial dimensions of a convolution."""
+    text = """
+    func.func @main(%x: tensor<?x4x4x1xf32>, %w: tensor<3x3x1x1xf32>) -> tensor<?x?x?x1xf32> {
+      %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x4x4x1xf32>) -> tensor<i32>
+      %low = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+      %high = stablehlo.constant dense<1> : tensor<1xi32>
+      %line = stablehlo.concatenate %low, %high, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+      %row = stablehlo.reshape %line : (tensor<2xi32>) -> tensor<1x2xi32>
+      %other = stablehlo.constant dense<0> : tensor<1x2xi32>
+      %pads = stablehlo.concatenate %row, %other, dim = 0 : (tensor<1x2xi32>, tensor<1x2xi32>) -> tensor<2x2xi32>
+      %0 = "stablehlo.dynamic_conv"(%x, %w, %pads) <{
+        batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+        dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>
+      }> : (tensor<?x4x4x1xf32>, tensor<3x3x1x1xf32>, tensor<2x2xi32>) -> tensor<?x?x?x1xf32>
+      return %0 : tensor<?x?x?x1xf32>
+    }
+    """
+    sized = sdy.propagate(text, sizes={"?": 2}).text
+    assert "[2, 1], [0, 0]" in sized
+    assert "tensor<2x5x2x1xf32>" in sized
+
+
 def test_a_size_that_a_loop_changes_is_an_error() -> None:
     """What a loop carries has one size, which is not that of two of it."""
     text = """
