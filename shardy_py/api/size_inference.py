@@ -6,7 +6,7 @@ shape of a reshape, are known where ops say which integers they give; see `Resul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 from attrs import field
@@ -29,7 +29,7 @@ from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.transforms.prepare.flatten_call_graph import FlattenCallGraphPass
 from shardy_py.values import define
 
-_SAME_SIZE = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
+SAME_SIZE = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 """The kinds of factors along which all dimensions of an op have one size."""
 _LEAST_STAND_IN = 1 << 40
 """No dimension is so large; what a stand-in was divided by is still larger."""
@@ -122,8 +122,8 @@ class SizeInference:
         if op.id in self.callees:
             return self._follow_call(op, self.callees[op.id])
         is_new = self._follow_op(op)
-        if op.regions and self._follow_data_flow(op):
-            is_new = True
+        # Only the sizes: what is counted in a loop changes.
+        is_new |= sum(map(_unify_shapes, edge_values(op, self.registry))) > 0
         rule = self.rules.get(op.id)
         values = op.results if rule is None else [*op.results, *filter(_is_constant, op.operands)]
         if not any(is_dynamic(value.type) for value in values):
@@ -136,10 +136,7 @@ class SizeInference:
         return is_new
 
     def _follow_call(self, call: Op, function: Op) -> bool:
-        arguments, ends = entry_arguments(function), function.regions[0].blocks[0].terminator
-        pairs = [*zip(call.operands, arguments, strict=True)]
-        pairs += zip(() if ends is None else ends.operands, call.results, strict=True)
-        return sum(self._unify(pair) for pair in pairs) > 0
+        return sum(map(self._unify, call_values(call, function))) > 0
 
     def _follow_op(self, op: Op) -> bool:
         """Take what the definition of an op says of its results."""
@@ -156,8 +153,8 @@ class SizeInference:
         if sizes.static is not None:
             self.static[op.id] = sizes.static
         is_new = _unify_dimensions(sizes.equal)
-        shape = sizes.shape
-        is_new |= shape is not None and sum(_give_shape(value, shape) for value in op.results) > 0
+        if sizes.shape is not None and op.id in self.rules:
+            is_new |= sum([_give_shape(value, sizes.shape) for value in op.results]) > 0
         return is_new or sizes.is_met or has_more_numbers
 
     def _numbers_of(self, value: Value) -> Numbers | None:
@@ -170,23 +167,6 @@ class SizeInference:
         changed = [value.id for value in values if joined is not None and self.numbers.get(value.id) != joined]
         self.numbers.update({number: joined for number in changed if joined is not None})
         return _unify_shapes(values) or bool(changed)
-
-    def _follow_data_flow(self, op: Op) -> bool:
-        data_flow = self.registry.get_data_flow(op)
-        if data_flow is None or op.name == MANUAL_COMPUTATION:  # whose body has the shapes of shards
-            return False
-        members = edge_members(op, data_flow)
-        edges: dict[int, list[Value]] = {}
-        users = {
-            user.id: user for user in (op, *(block.last for region in op.regions for block in region.blocks)) if user
-        }
-        for (user, number), owner in members.sources.items():
-            edges.setdefault(owner.id, []).append(users[user].operands[number])
-        targets = {value.id: value for value in (*region_arguments(op), *op.results)}
-        for target, owner in members.targets.items():
-            edges.setdefault(owner.id, []).append(targets[target])
-        # Only the sizes: what is counted in a loop changes.
-        return sum(map(_unify_shapes, edges.values())) > 0
 
     def _follow_rule(self, op: Op, rule: OpShardingRule) -> bool:
         factors, is_new = _factor_sizes(op, rule), False
@@ -203,6 +183,29 @@ class SizeInference:
             )
             is_new |= set_shape(value, shape)
         return is_new
+
+
+def call_values(call: Op, function: Op) -> Iterator[tuple[Value, Value]]:
+    """Yield the operands of a call with the arguments that get them, and what its function returns with its results."""
+    ends = function.regions[0].blocks[0].terminator
+    yield from zip(call.operands, entry_arguments(function), strict=True)
+    yield from zip(() if ends is None else ends.operands, call.results, strict=True)
+
+
+def edge_values(op: Op, registry: Registry) -> Iterable[Sequence[Value]]:
+    """Return the values on each data-flow edge of an op, which have one shape."""
+    data_flow = registry.get_data_flow(op) if op.regions else None
+    if data_flow is None or op.name == MANUAL_COMPUTATION:  # whose body has the shapes of shards
+        return ()
+    members = edge_members(op, data_flow)
+    edges: dict[int, list[Value]] = {}
+    users = {user.id: user for user in (op, *(block.last for region in op.regions for block in region.blocks)) if user}
+    for (user, number), owner in members.sources.items():
+        edges.setdefault(owner.id, []).append(users[user].operands[number])
+    targets = {value.id: value for value in (*region_arguments(op), *op.results)}
+    for target, owner in members.targets.items():
+        edges.setdefault(owner.id, []).append(targets[target])
+    return edges.values()
 
 
 def _close_function(function: Op) -> None:
@@ -232,11 +235,11 @@ def _factor_sizes(op: Op, rule: OpShardingRule) -> dict[int, int]:
     """Return the sizes of factors that follow from those of the operands."""
     sizes: dict[int, int] = {}
     dims = [
-        (size, [factor for factor in dim if rule.kind(factor) in _SAME_SIZE])
+        (size, [factor for factor in dim if rule.kind(factor) in SAME_SIZE])
         for value, mapping in zip(op.operands, rule.operand_mappings, strict=True)
         if isinstance(value.type, TensorType)
         for size, dim in zip(value.type.shape, mapping, strict=True)
-        if size is not None and all(rule.kind(factor) in _SAME_SIZE for factor in dim)
+        if size is not None and all(rule.kind(factor) in SAME_SIZE for factor in dim)
     ]
     for size, dim in dims:
         if len(dim) == 1 and sizes.setdefault(dim[0], size) != size:
@@ -299,12 +302,24 @@ def _unify_dimensions(dimensions: Sequence[tuple[Value, int]]) -> bool:
 
 
 def _give_shape(value: Value, shape: Sequence[int | None]) -> bool:
-    """Fill the unknown sizes of a value, and return whether there were any that are known now."""
+    """Fill the unknown sizes of a result, and return whether there were any that are known now.
+
+    Raises:
+        UnsupportedError: another size is known, such as that of what a loop carries, which it may not change.
+    """
     known = value.type.shape if isinstance(value.type, TensorType) else ()
-    if None not in known or len(known) != len(shape):
+    if len(known) != len(shape):
         return False
-    sizes = zip(known, shape, strict=True)
-    return set_shape(value, tuple(new if size is None else size for size, new in sizes))
+    pairs = [*zip(known, shape, strict=True)]
+    dim = next((number for number, pair in enumerate(pairs) if None not in pair and pair[0] != pair[1]), None)
+    if dim is not None:
+        op = value.defining_op
+        assert op is not None
+        message = f"dimension {dim} of result {value.index} has the size {shape[dim]} by the operands, and {known[dim]}"
+        message += " where the result is used"
+        hint = "give other sizes; what a loop carries keeps its sizes"
+        raise UnsupportedError(Diagnostic("size-conflict", message, op.location, op.name, hint))
+    return set_shape(value, tuple(new if size is None else size for size, new in pairs))
 
 
 def set_shape(value: Value, shape: tuple[int | None, ...]) -> bool:

@@ -17,9 +17,9 @@ from shardy_py.api.keywords import keywords
 from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.cost.estimates import Cost
-from shardy_py.cost.result_cost import arguments_of_run, price_result
+from shardy_py.cost.result_cost import arguments_of_run
 from shardy_py.cost.unknown_sizes import unknown_sizes
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.values import define, frozen
 
 QUANTITIES = (
@@ -40,7 +40,7 @@ _LARGE = 64
 _TOLERANCE = 1e-9
 
 Powers = tuple[int, ...]
-Point = tuple[int, ...]
+Point = tuple[int | Fraction, ...]
 
 
 @frozen
@@ -58,7 +58,7 @@ class Polynomial:
     names: tuple[str, ...]
     terms: Mapping[Powers, Fraction]
 
-    def at(self, sizes: Sequence[float]) -> float:
+    def at(self, sizes: Sequence[float | Fraction]) -> float:
         """Return the value at some sizes."""
         return float(sum(coefficient * _monomial(sizes, powers) for powers, coefficient in self.terms.items()))
 
@@ -76,34 +76,50 @@ class Polynomial:
 
 @frozen
 class CostExpressions:
-    """The cost of a program on one device for all sizes that the axes of the mesh divide.
+    """The cost of a program on one device for all sizes that are multiples of a step.
 
     Args:
         sizes: The unknown sizes: the names of the dimensions of each, as ``sizes`` takes them.
         quantities: The quantities by the names of the fields of `Cost`; None for one that is not a polynomial.
+        degree: The largest degree of polynomials that were tried.
         least: The least size from which on the polynomials hold for sure.
+        step: What sizes are multiples of: the number of devices, or the least size where a stride or the like rounds
+            the others.
         devices: The number of devices.
+        notes: What was assumed, and that the cost is an estimate where there is no local program.
     """
 
     sizes: tuple[tuple[str, ...], ...]
     quantities: Mapping[str, Polynomial | None]
+    degree: int
     least: int
+    step: int
     devices: int
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        rows = [(name, "not a polynomial" if item is None else str(item)) for name, item in self.quantities.items()]
-        width = max(len(name) for name, _ in rows)
-        return "\n".join([self.title, *(f"  {name:<{width}}  {text}" for name, text in rows)])
+        texts = self.texts
+        width = max(map(len, texts))
+        lines = (f"  {name:<{width}}  {text}" for name, text in texts.items())
+        return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
 
     @property
     def title(self) -> str:
         """The headline of reports."""
         return f"Cost on one of {self.devices} devices by {', '.join(names[0] for names in self.sizes)}"
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of the quantities."""
+        otherwise = f"not a polynomial of degree {self.degree} or less"
+        return {name: otherwise if item is None else str(item) for name, item in self.quantities.items()}
+
     def to_json(self) -> dict[str, Any]:
         """Return the expressions as plain data."""
         shown = {name: None if item is None else str(item) for name, item in self.quantities.items()}
-        return {"sizes": list(map(list, self.sizes)), "devices": self.devices, "least": self.least, "quantities": shown}
+        sizes = list(map(list, self.sizes))
+        numbers = {name: getattr(self, name) for name in ("devices", "degree", "least", "step")}
+        return {"sizes": sizes, **numbers, "quantities": shown, "notes": list(self.notes)}
 
 
 def has_unknown_sizes(result: Result) -> bool:
@@ -157,14 +173,34 @@ class _Counter:
             polynomials |= {name: self._polynomial(name, exponents, points, checks) for name in missing}
             if None not in polynomials.values():
                 break
-        return CostExpressions(self.sizes, polynomials, self.least, self.devices)
+        step = self.devices if self._holds_between(polynomials, checks[0]) else self.least
+        # Other notes are about some of the sizes.
+        first, *others = (cost.notes for cost in self.costs.values())
+        notes = tuple(note for note in first if all(note in known for known in others))
+        if step != self.devices:
+            notes += (f"exact for multiples of {step}: a stride or the like rounds other sizes",)
+        return CostExpressions(self.sizes, polynomials, degree, self.least, step, self.devices, notes)
+
+    def _holds_between(self, polynomials: Mapping[str, Polynomial | None], point: Point) -> bool:
+        """Return whether the polynomials hold where devices divide sizes, but strides and the like may round them."""
+        between = tuple(multiple + Fraction(1, _LARGE) for multiple in point)
+        try:
+            self._count(between)
+        except ShardyError:  # the program has no such sizes
+            return False
+        return all(item is None or self._fits(name, item, between) for name, item in polynomials.items())
+
+    def _fits(self, name: str, polynomial: Polynomial, point: Point) -> bool:
+        value = getattr(self.costs[point], name).value
+        fitted = polynomial.at([multiple * self.least for multiple in point])
+        return value is not None and abs(fitted - value) <= _TOLERANCE * max(abs(value), 1.0)
 
     def _count(self, point: Point) -> None:
         if point not in self.costs:
             numbers = zip(self.sizes, point, strict=True)
-            sizes = {name: multiple * self.least for names, multiple in numbers for name in names}
+            sizes = {name: int(multiple * self.least) for names, multiple in numbers for name in names}
             arguments = evolve(arguments_of_run(self.result), sizes=sizes, trace=False)
-            self.costs[point] = price_result(propagate(**keywords(arguments)), None, "shardy_py")
+            self.costs[point] = propagate(**keywords(arguments)).cost()
 
     def _polynomial(
         self, name: str, exponents: Sequence[Powers], points: Sequence[Point], checks: Sequence[Point]
@@ -181,11 +217,7 @@ class _Counter:
         }
         terms = {powers: coefficient for powers, coefficient in scaled.items() if coefficient}
         polynomial = Polynomial(tuple(names[0] for names in self.sizes), terms)
-        for point, value in values.items():
-            fitted = polynomial.at([multiple * self.least for multiple in point])
-            if abs(fitted - value) > _TOLERANCE * max(abs(value), 1.0):
-                return None
-        return polynomial
+        return polynomial if all(self._fits(name, polynomial, point) for point in values) else None
 
 
 def _monomial(sizes: Sequence[Any], powers: Powers) -> Any:

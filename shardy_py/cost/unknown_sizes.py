@@ -7,20 +7,17 @@ from collections.abc import Iterator, Sequence
 from attrs import field
 
 from shardy_py.api.main_function import argument_names
-from shardy_py.ir.graph.data_flow import edge_members
+from shardy_py.api.size_inference import SAME_SIZE, call_values, edge_values
 from shardy_py.ir.graph.op_names import CALL
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.symbols import SymbolTable, has_body
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.graph.walk import region_arguments
 from shardy_py.plugins import Registry
-from shardy_py.sharding.rule import FactorKind
 from shardy_py.values import define
 
 Dimension = tuple[int, int]
 """The id of a value, and the number of a dimension."""
-_SAME_SIZE = (FactorKind.PASS_THROUGH, FactorKind.REDUCTION)
 
 
 def unknown_sizes(program: Program, main: Op, registry: Registry) -> list[list[str]]:
@@ -64,24 +61,9 @@ def _values_of_one_shape(program: Program, registry: Registry) -> Iterator[Seque
     symbols = SymbolTable(program)
     for op in program.walk():
         if op.name == CALL and has_body(symbols.callee(op)):
-            function = symbols.callee(op)
-            ends = function.regions[0].blocks[0].terminator
-            yield from zip(op.operands, entry_arguments(function), strict=True)
-            yield from zip(() if ends is None else ends.operands, op.results, strict=True)
-            continue
-        data_flow = registry.get_data_flow(op) if op.regions else None
-        if data_flow is None:
-            continue
-        members = edge_members(op, data_flow)
-        edges: dict[int, list[Value]] = {}
-        blocks = (block for region in op.regions for block in region.blocks)
-        users = {user.id: user for user in (op, *(block.last for block in blocks)) if user is not None}
-        for (user, number), owner in members.sources.items():
-            edges.setdefault(owner.id, []).append(users[user].operands[number])
-        for value in (*region_arguments(op), *op.results):
-            if value.id in members.targets:
-                edges.setdefault(members.targets[value.id].id, []).append(value)
-        yield from edges.values()
+            yield from call_values(op, symbols.callee(op))
+        else:
+            yield from edge_values(op, registry)
 
 
 @define
@@ -120,7 +102,7 @@ class _Ties:
         sizes: dict[int, list[int | None]] = {}
         for value, mapping in zip(values, () if rule is None else rule.mappings, strict=rule is not None):
             for dim, factors in enumerate(mapping):
-                if len(factors) == 1 and rule is not None and rule.kind(factors[0]) in _SAME_SIZE:
+                if len(factors) == 1 and rule is not None and rule.kind(factors[0]) in SAME_SIZE:
                     dimensions.setdefault(factors[0], []).append((value.id, dim))
                     sizes.setdefault(factors[0], []).append(value.type.shape[dim])  # type: ignore[union-attr]
         for factor, members in dimensions.items():

@@ -34,7 +34,7 @@ from shardy_py.plugins.guarded_interfaces import (
     guard_sizes,
     guard_traits_of,
 )
-from shardy_py.plugins.op_definition import CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
+from shardy_py.plugins.op_definition import OF_ONE_OP, CombinerOf, ContextOf, InitialOf, OpDefinition, TraitsOf
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.support.arguments import signature_of
@@ -165,16 +165,7 @@ class ResolvedDefinitions(dict[str, ResolvedDefinition]):
         variant = self._resolve_one(definition, base.traits | definition.traits, base.predicates)
         inherited = {
             name: getattr(base, name)
-            for name in (
-                "data_flow",
-                "mesh_reference",
-                "cost",
-                "indexing",
-                "emission",
-                "local",
-                "local_applies",
-                "sizes",
-            )
+            for name in (*OF_ONE_OP, "local_applies")
             if getattr(definition, name, None) is None
             and not (name == "local_applies" and definition.local is not None)
         }

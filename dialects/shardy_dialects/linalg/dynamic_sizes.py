@@ -9,7 +9,7 @@ from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import local_by_types
-from shardy_py.ir.interfaces.result_sizes import NumbersOf, ResultSizes, SizesOf
+from shardy_py.ir.interfaces.result_sizes import NumbersOf, ResultSizes, SizesOf, truncated_quotient
 from shardy_py.plugins import ConstantLike, Shard, Trait
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, tensor_shape
@@ -20,7 +20,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
     "arith.addi": operator.add,
     "arith.ceildivsi": lambda first, second: -(-first // second),
     "arith.ceildivui": lambda first, second: -(-first // second),
-    "arith.divsi": lambda first, second: int(first / second) if second else 0,
+    "arith.divsi": truncated_quotient,
     "arith.divui": operator.floordiv,
     "arith.muli": operator.mul,
     "arith.subi": operator.sub,

@@ -25,15 +25,12 @@ from shardy_py.ir.interfaces.result_sizes import (
     SizesOf,
     constant_sizes,
     has_few_integers,
+    truncated_quotient,
+    wrapped_integer,
 )
 
 Static = Callable[[Op], Value]
 _ASSERTION = "shape_assertion"
-
-
-def _quotient(first: int, second: int) -> int:
-    quotient = abs(first) // abs(second)
-    return quotient if (first < 0) == (second < 0) else -quotient
 
 
 _ARITHMETIC: Mapping[str, Callable[..., int]] = {
@@ -42,14 +39,14 @@ _ARITHMETIC: Mapping[str, Callable[..., int]] = {
     "stablehlo.and": operator.and_,
     "stablehlo.clamp": lambda low, number, high: min(max(low, number), high),
     "stablehlo.convert": lambda number: number,
-    "stablehlo.divide": _quotient,
+    "stablehlo.divide": truncated_quotient,
     "stablehlo.maximum": max,
     "stablehlo.minimum": min,
     "stablehlo.multiply": operator.mul,
     "stablehlo.negate": operator.neg,
     "stablehlo.not": lambda number: 1 - number,
     "stablehlo.or": operator.or_,
-    "stablehlo.remainder": lambda first, second: first - second * _quotient(first, second),
+    "stablehlo.remainder": lambda first, second: first - second * truncated_quotient(first, second),
     "stablehlo.select": lambda condition, first, second: first if condition else second,
     "stablehlo.sign": lambda number: (number > 0) - (number < 0),
     "stablehlo.subtract": operator.sub,
@@ -75,29 +72,24 @@ def _shape(value: Value) -> tuple[int | None, ...]:
     return value.type.shape if isinstance(value.type, TensorType) else ()
 
 
-def _is_line_of_numbers(op: Op) -> bool:
-    return has_few_integers(op) and len(_shape(op.results[0])) == 1
-
-
 def _arithmetic(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     operands = [numbers_of(value) for value in op.operands] if has_few_integers(op) else [None]
     known = [numbers for numbers in operands if numbers is not None]
     if len(known) < len(operands):
         return None
+    count, element_type = max(map(len, known)), getattr(op.results[0].type, "element_type", "")
     if op.name == "stablehlo.compare":
         function: Callable[..., int] = _COMPARISONS[case_of(op, "comparison_direction")]
-    elif op.name == "stablehlo.not" and getattr(op.results[0].type, "element_type", "") != "i1":
+    elif op.name == "stablehlo.not" and element_type != "i1":
         function = operator.invert
     else:
         function = _ARITHMETIC[op.name]
-    count = max(map(len, known))
     columns = [numbers * count if len(numbers) == 1 else numbers for numbers in known]
     try:
-        return ResultSizes(
-            numbers=tuple(None if None in row else int(function(*row)) for row in zip(*columns, strict=True))
-        )
+        numbers = [None if None in row else int(function(*row)) for row in zip(*columns, strict=True)]
     except ZeroDivisionError:
         return None
+    return ResultSizes(numbers=tuple(item if item is None else wrapped_integer(item, element_type) for item in numbers))
 
 
 def _dimension_size(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
@@ -118,13 +110,16 @@ def _broadcast(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
 
 def _concatenate(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     dim = integer_of(op, "dimension")
-    parts = [numbers_of(value) or (None,) * (_shape(value)[dim] or 0) for value in op.operands]
-    numbers = tuple(chain.from_iterable(parts)) if _is_line_of_numbers(op) else None
     sizes = [_shape(value)[dim] for value in op.operands]
-    shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     known = [size for size in sizes if size is not None]
+    shape = [next((size for size in column if size is not None), None) for column in _columns(op)]
     shape[dim] = sum(known) if len(known) == len(sizes) else None
-    return ResultSizes(shape, numbers)
+    parts = [(value, static_shape(value.type)) for value in op.operands]
+    if dim > 0 or not has_few_integers(op) or any(part is None for _, part in parts):
+        return ResultSizes(shape)
+    # Along the first dimension the elements of parts follow each other.
+    rows = (numbers_of(value) or (None,) * prod(part or ()) for value, part in parts)
+    return ResultSizes(shape, tuple(chain.from_iterable(rows)))
 
 
 def _columns(op: Op) -> list[tuple[int | None, ...]]:
@@ -132,7 +127,8 @@ def _columns(op: Op) -> list[tuple[int | None, ...]]:
 
 
 def _slice(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
-    numbers = numbers_of(op.operands[0]) if _is_line_of_numbers(op) else None
+    is_line = has_few_integers(op) and len(_shape(op.results[0])) == 1
+    numbers = numbers_of(op.operands[0]) if is_line else None
     if numbers is None:
         return None
     start, limit, stride = (integers_of(op, name)[0] for name in ("start_indices", "limit_indices", "strides"))

@@ -36,6 +36,12 @@ from shardy_py.cli.options import AMOUNT, axis_option, partitioner_option, sched
 @excludes_option("--against-xla", "against_xla", "as_local", "partitioner")
 @excludes_option("--against-jit", "against_jit", "as_local", "partitioner")
 @needs(
+    *("profile", "layout", "top", "transfers", "ops", "partitioner", "as_local"),
+    when=lambda values: bool(values["machine"] or values["against_xla"] or values["against_jit"]),
+    problem="without --machine",
+    hint="give --machine, too; without it a cost is an expression in unknown sizes",
+)
+@needs(
     "as_local",
     when=lambda values: values["partitioner"] != "xla",
     problem="together with --partitioner xla",

@@ -67,13 +67,12 @@ def print_expressions(expressions: CostExpressions, *, file: IO[str] | None = No
         file: Where to; stdout by default.
     """
     console = open_console(file)
-    shown = expressions.quantities.items()
-    rows = [(_LABELS[name], "not a polynomial" if item is None else str(item)) for name, item in shown]
+    rows = [(_LABELS[name], text) for name, text in expressions.texts.items()]
     print_table(console, expressions.title, ("what", "value"), [rows], words=_WORDS)
     print_lines(console, (f"the same size: {', '.join(names)}" for names in expressions.sizes if len(names) > 1))
     first = expressions.sizes[0][0]
-    note = f"for sizes that the axes divide, from {expressions.least} on; times need numbers: --size {first}=64"
-    print_lines(console, [f"note: {note}"], NOTE)
+    note = f"for multiples of {expressions.step}, from {expressions.least} on; times need numbers: --size {first}=64"
+    print_lines(console, (f"note: {text}" for text in (*expressions.notes, note)), NOTE)
 
 
 def cost_json(

@@ -8,6 +8,7 @@ from math import prod
 from shardy_py.ir.graph.attributes import DenseElements
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.support.element_types import mlir_element_bits
 from shardy_py.values import frozen
 
 Numbers = tuple[int | None, ...]
@@ -57,3 +58,25 @@ def constant_sizes(op: Op, numbers_of: NumbersOf) -> ResultSizes | None:
     numbers: Numbers = tuple(map(int, elements.values))
     count = prod(static_shape(op.results[0].type) or ())
     return ResultSizes(numbers=numbers * count if len(numbers) == 1 else numbers)
+
+
+def truncated_quotient(first: int, second: int) -> int:
+    """Return a quotient rounded towards zero, as ops divide integers.
+
+    >>> truncated_quotient(-7, 2)
+    -3
+    """
+    quotient = abs(first) // abs(second)
+    return quotient if (first < 0) == (second < 0) else -quotient
+
+
+def wrapped_integer(number: int, element_type: str) -> int:
+    """Return what an integer type holds of a number; ``i1`` holds whether it is not zero.
+
+    >>> wrapped_integer(130, "i8"), wrapped_integer(4, "i1"), wrapped_integer(1 << 40, "index")
+    (-126, 1, 1099511627776)
+    """
+    if element_type == "i1":
+        return int(number != 0)
+    half = 1 << ((mlir_element_bits(element_type) or 64) - 1)
+    return (number + half) % (2 * half) - half

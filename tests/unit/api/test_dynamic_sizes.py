@@ -310,6 +310,26 @@ def test_a_local_program_computes_with_the_sizes_of_shards(count: int, pads: boo
     np.testing.assert_allclose(sums, expected.sum(1), rtol=1e-5, atol=1e-6)
 
 
+def test_a_device_rounds_sizes_without_equal_parts_up() -> None:
+    """Two of three columns are on the first device, and the sizes that the counter takes are those of its type."""
+    text = """
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%sizes: tensor<2xi32>) -> tensor<?xf32> {
+      %0 = stablehlo.dynamic_iota %sizes, dim = 1 : (tensor<2xi32>) -> tensor<?x3xf32>
+      %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"d"}]> : tensor<?x3xf32>
+      %2 = stablehlo.sine %1 : tensor<?x3xf32>
+      %3 = stablehlo.constant dense<0.0> : tensor<f32>
+      %4 = stablehlo.reduce(%2 init: %3) applies stablehlo.add across dimensions = [1]
+          : (tensor<?x3xf32>, tensor<f32>) -> tensor<?xf32>
+      return %4 : tensor<?xf32>
+    }
+    """
+    local = sdy.propagate(text).local(optimize=False).text
+    assert "tensor<?x2xf32>" in local
+    assert "dense<[0, 1]> : tensor<2xi32>" in local
+    assert "dense<[1, 2]> : tensor<2xi32>" in local
+
+
 def test_a_device_slices_its_part_of_a_dynamic_size() -> None:
     """Where a value is whole before and sharded after, the part is as many rows as the size has per device."""
     local = sdy.propagate(SLICED).local()
@@ -336,3 +356,64 @@ def test_two_calls_of_one_function_have_their_own_integers() -> None:
     sized = sdy.propagate(text, sizes={"?": 4}).text
     assert "dense<4> : tensor<i32>" in sized
     assert "dense<6> : tensor<i32>" in sized
+
+
+@pytest.mark.parametrize(("result", "number"), [("%product", 4 * 1664525**2 % 2**32), ("%chosen", 7)])
+def test_integers_of_a_program_stay_within_their_types(result: str, number: int) -> None:
+    """A product of `i32` wraps around, and a number that is not zero is true."""
+    text = f"""
+    func.func @main(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<i32>) {{
+      %a = stablehlo.constant dense<1664525> : tensor<i32>
+      %seven = stablehlo.constant dense<7> : tensor<i32>
+      %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+      %square = stablehlo.multiply %a, %a : tensor<i32>
+      %product = stablehlo.multiply %square, %n : tensor<i32>
+      %has_rows = stablehlo.convert %n : (tensor<i32>) -> tensor<i1>
+      %has_none = stablehlo.not %has_rows : tensor<i1>
+      %chosen = stablehlo.select %has_none, %n, %seven : tensor<i1>, tensor<i32>
+      return %x, {result} : tensor<?xf32>, tensor<i32>
+    }}
+    """
+    assert f"dense<{number}> : tensor<i32>" in sdy.propagate(text, sizes={"?": 4}).text
+
+
+def test_rows_of_integers_are_joined() -> None:
+    """As `jax.export` joins the padding of the spatial dimensions of a convolution."""
+    text = """
+    func.func @main(%x: tensor<?x4x4x1xf32>, %w: tensor<3x3x1x1xf32>) -> tensor<?x?x?x1xf32> {
+      %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x4x4x1xf32>) -> tensor<i32>
+      %low = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+      %high = stablehlo.constant dense<1> : tensor<1xi32>
+      %line = stablehlo.concatenate %low, %high, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+      %row = stablehlo.reshape %line : (tensor<2xi32>) -> tensor<1x2xi32>
+      %other = stablehlo.constant dense<0> : tensor<1x2xi32>
+      %pads = stablehlo.concatenate %row, %other, dim = 0 : (tensor<1x2xi32>, tensor<1x2xi32>) -> tensor<2x2xi32>
+      %0 = "stablehlo.dynamic_conv"(%x, %w, %pads) <{
+        batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+        dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>
+      }> : (tensor<?x4x4x1xf32>, tensor<3x3x1x1xf32>, tensor<2x2xi32>) -> tensor<?x?x?x1xf32>
+      return %0 : tensor<?x?x?x1xf32>
+    }
+    """
+    sized = sdy.propagate(text, sizes={"?": 2}).text
+    assert "[2, 1], [0, 0]" in sized
+    assert "tensor<2x5x2x1xf32>" in sized
+
+
+def test_a_size_that_a_loop_changes_is_an_error() -> None:
+    """What a loop carries has one size, which is not that of two of it."""
+    text = """
+    func.func @main(%n: tensor<i32>, %x: tensor<?xf32>) -> tensor<?xf32> {
+      %r:2 = stablehlo.while(%i = %n, %v = %x) : tensor<i32>, tensor<?xf32>
+        cond {
+          %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %p : tensor<i1>
+        } do {
+          %w = stablehlo.concatenate %v, %v, dim = 0 : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+          stablehlo.return %i, %w : tensor<i32>, tensor<?xf32>
+        }
+      return %r#1 : tensor<?xf32>
+    }
+    """
+    with pytest.raises(UnsupportedError, match="has the size 8 by the operands, and 4 where"):
+        sdy.propagate(text, sizes={"?": 4})

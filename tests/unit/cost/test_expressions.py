@@ -51,6 +51,41 @@ def test_the_value_is_the_cost_at_these_sizes(expressions: Any, sizes: tuple[int
         assert expressions.quantities[name].at(sizes) == getattr(cost, name).value
 
 
+def test_the_step_says_which_sizes_are_not_rounded(expressions: Any) -> None:
+    """The number of windows with a stride is rounded, unless the stride divides the size."""
+    text = """
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%x: tensor<?xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}]>}, %y: tensor<?xf32>)
+        -> tensor<?xf32> {
+      %0 = stablehlo.constant dense<0.0> : tensor<f32>
+      %1 = "stablehlo.reduce_window"(%y, %0) <{
+        window_dimensions = array<i64: 1>, window_strides = array<i64: 4>
+      }> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %2 = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %2 : tensor<f32>
+      }) : (tensor<?xf32>, tensor<f32>) -> tensor<?xf32>
+      return %1 : tensor<?xf32>
+    }
+    """
+    strided = sdy.propagate(text).cost_expressions()
+    assert (expressions.step, strided.step) == (2, 128)
+    assert "exact for multiples of 128" in str(strided)
+
+
+def test_an_estimate_says_so() -> None:
+    """Without a local program the expressions are of what shardings say, with the reason."""
+    toy = sdy.Dialect("m")
+    toy.op("m.f", rule="i j -> i j")
+    builder = sdy.Builder(mesh={"d": 2})
+    with builder.function("main", [sdy.tensor(None, 16)]) as (x,):
+        builder.shard(x, '[{"d"}, {}]')
+        builder.return_(builder.op("m.f", [x], [sdy.tensor(None, 16)]))
+    expressions = sdy.propagate(builder.build(), registry=sdy.Registry.of([toy])).cost_expressions()
+    assert str(expressions.quantities["argument_bytes"]) == "32*arg0.0"
+    assert ["estimated from shardings" in note for note in expressions.notes] == [True]
+
+
 def test_a_program_of_known_sizes_has_none() -> None:
     """Its cost is a number."""
     result = sdy.propagate(SCORES, sizes={"?": 4})

@@ -77,6 +77,27 @@ def test_what_changes_the_numbers_stays(body: str, registry: Registry) -> None:
     assert len(simplified(body, registry)) == 2
 
 
+RULE = "{sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([j, i]) {i=%d, j=%d}>}"
+
+
+@pytest.mark.parametrize("rules", [(RULE % (4, 8), ""), ("", RULE % (8, 4))], ids=["first", "second"])
+def test_an_op_with_a_sharding_rule_of_its_own_stays(rules: tuple[str, str], registry: Registry) -> None:
+    """The rule is about the op: two transposes, of which one has a rule, are both left."""
+    body = (
+        f"%q = stablehlo.transpose %x, dims = [1, 0] {rules[0]} : ({T}) -> tensor<8x4xf32>\n"
+        f"%r = stablehlo.transpose %q, dims = [1, 0] {rules[1]} : (tensor<8x4xf32>) -> {T}"
+    )
+    assert len(simplified(body, registry)) == 2
+
+
+@pytest.mark.parametrize(("element_type", "name"), [("f8E8M0FNU", "iota"), ("f8E5M2", "constant")])
+def test_a_counter_is_a_zero_where_the_type_has_one(element_type: str, name: str, registry: Registry) -> None:
+    """A counter along a dimension of size 1 stays in a type of powers of two, which has no zero."""
+    type_ = f"tensor<1x{element_type}>"
+    (op,) = simplified(f"%r = stablehlo.iota dim = 0 : {type_}", registry, type_)
+    assert op.name == f"stablehlo.{name}"
+
+
 FOLDED = {
     "%r = stablehlo.sqrt %c : {T}": 1.41421353816986,
     "%r = stablehlo.subtract %c, %c : {T}": 0.0,

@@ -94,9 +94,16 @@ def shape_on_device(shard: Shard, shape: Value) -> Value:
     parts = [shard.parts(sharding, dim) for dim in range(len(shard.result_shape()))]
     if max(parts, default=1) == 1:
         return shape
-    writer, numbers = Writer(shard.emit, shard.ops), ", ".join(map(str, parts))
-    divisors = shard.emit.op(CONSTANT, (), [shape.type], {"value": RawAttribute(f"dense<[{numbers}]> : {shape.type}")})
-    return writer.binary("divide", shape, divisors.result)
+    writer = Writer(shard.emit, shard.ops)
+    if any(size % count for size, count in zip(shard.op.results[0].shape, parts, strict=True)):
+        shape = writer.binary("add", shape, _numbers(shard, shape, [count - 1 for count in parts]))
+    return writer.binary("divide", shape, _numbers(shard, shape, parts))
+
+
+def _numbers(shard: Shard, like: Value, numbers: Sequence[int]) -> Value:
+    """Return numbers as a constant of the type of another value."""
+    text = f"dense<[{', '.join(map(str, numbers))}]> : {like.type}"
+    return shard.emit.op(CONSTANT, (), [like.type], {"value": RawAttribute(text)}).result
 
 
 def _emit_static(op: Op, shard: Shard, name: str, dims: Sequence[int] | None) -> Sequence[Value]:
