@@ -11,7 +11,7 @@ from typing import Any
 
 from shardy_py.api.result import Result
 from shardy_py.api.summary import tensor_bytes
-from shardy_py.cost.machines.toml import get_machine
+from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
@@ -71,9 +71,9 @@ class ProgramCosts:
     machine_memory: int | None
 
     @classmethod
-    def of(cls, result: Result, machine: Any) -> ProgramCosts:
+    def of(cls, result: Result, machine: MachineLike) -> ProgramCosts:
         """Return the costs of a result on a machine; between meshes the slowest link of the machine counts."""
-        known = get_machine(machine) if isinstance(machine, str) else machine
+        known = get_machine(machine)
         program = result.program
         block = block_of(program.functions["main"])
         ops = tuple(op for op in block.ops if op is not block.terminator)
