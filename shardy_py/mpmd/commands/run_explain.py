@@ -56,11 +56,11 @@ def run_explain(
         placements = explanation.op(op)
         _print("\n".join(map(str, placements)), [placement_json(item) for item in placements], as_json=as_json)
     elif transfer is not None:
-        asked = explanation.transfer(transfer)
+        explained = explanation.transfer(transfer)
         removals = explanation.removals(transfer, limit=limit)
         lines = [f"  {item}" for item in removals] or [f"  none of the changes that were tried, at most {limit}"]
-        text = "\n".join([str(asked), "what would remove it:", *lines])
-        data = transfer_json(asked) | {"removals": [removal_json(item) for item in removals]}
+        text = "\n".join([str(explained), "what would remove it:", *lines])
+        data = transfer_json(explained) | {"removals": [removal_json(item) for item in removals]}
         _print(text, data, as_json=as_json)
     else:
         _print(str(explanation), explanation_json(explanation), as_json=as_json)

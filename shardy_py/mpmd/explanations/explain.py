@@ -49,8 +49,8 @@ class OpPlacement:
         """Return the placement with its reasons, and what would change it."""
         if not self.meshes:
             combines = "it combines values of several meshes, first on each, then where the result is needed"
-            gone = "it was folded, or merged with an equal op, or nothing uses it"
-            return f"{self.op} is in no fragment: {combines if self.is_reduction else gone}"
+            absence = "it was folded, or merged with an equal op, or nothing uses it"
+            return f"{self.op} is in no fragment: {combines if self.is_reduction else absence}"
         often = f", {self.count} times in all" if self.count > 1 else ""
         head = f"{self.op} runs on {' and '.join(self.meshes)}{often}"
         if self.computation:

@@ -48,16 +48,16 @@ class TransferRemoval:
 
 def find_removals(before: Observation, number: int, *, limit: int) -> tuple[TransferRemoval, ...]:
     """Return the changes that remove a transfer, those that leave the fewest bytes first."""
-    asked, ops = explain_transfers(before)[number]
+    explained, ops = explain_transfers(before)[number]
     sent_before = _total(before)
     removals = []
-    for change, partitioning in list(_changes(before, asked, ops).items())[:limit]:
+    for change, partitioning in list(_changes(before, explained, ops).items())[:limit]:
         try:
             after = Observation.of(partitioning)
         except ShardyError:
             # Such a program does not exist: the schedule or another name contradicts.
             continue
-        if any(_is_same(asked, item) for item, _ in explain_transfers(after)):
+        if any(_is_same(explained, item) for item, _ in explain_transfers(after)):
             continue
         counts = len(after.transfers()), len(before.transfers())
         removals.append(TransferRemoval(change, *counts, _total(after), sent_before))
@@ -74,13 +74,13 @@ def _total(observation: Observation) -> int:
     return sum(map(observation.sent_bytes, observation.transfers()))
 
 
-def _changes(before: Observation, asked: TransferExplanation, ops: Sequence[Op]) -> dict[str, Partitioning]:
+def _changes(before: Observation, explained: TransferExplanation, ops: Sequence[Op]) -> dict[str, Partitioning]:
     """Return changes of assignments that could remove a transfer, in words and as what to run, the nearest first."""
     partitioning = before.partitioning
     changes: dict[str, Partitioning] = {}
     if not partitioning.cheapest_transfers and partitioning.infer_transfers:
         changes[CHEAPEST] = evolve(partitioning, cheapest_transfers=True)
-    ends = asked.source.mesh, asked.target.mesh
+    ends = explained.source.mesh, explained.target.mesh
     # An op without a name may be where it is for the sake of another transfer between the two meshes.
     for transfers in (ops, [op for op in before.transfers() if _ends(op) == ends]):
         for change, changed in _changes_of(partitioning, transfers, *ends):
