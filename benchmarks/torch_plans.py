@@ -183,7 +183,10 @@ def _our_step(model: nn.Module, mesh: Any, tokens: torch.Tensor, labels: torch.T
     shardings |= {f"*.{name}.weight": rows for name in ("o", "w2")} | {"*norm*.weight": '[{"data"}p1]'}
     shardings |= {"embed.weight": columns, "head.weight": columns, "tokens": inputs, "labels": inputs}
     parallel = sdy.parallelize(
-        *(model, mesh, tokens, shardings),
+        model,
+        mesh,
+        tokens,
+        shardings,
         loss=loss_of,
         example_targets=(labels,),
         bucket_bytes=BUCKET_BYTES,

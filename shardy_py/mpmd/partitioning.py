@@ -18,9 +18,10 @@ from shardy_py.ir.graph.printing import print_program
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
+from shardy_py.mpmd.dialect.calls import block_of, return_of
 from shardy_py.mpmd.dialect.op_names import TOPOLOGY
 from shardy_py.mpmd.dialect.types import Topology
-from shardy_py.mpmd.passes.assignments import check_meshes, parse_assignments
+from shardy_py.mpmd.passes.assignments import check_meshes, check_numbers, parse_assignments
 from shardy_py.mpmd.passes.pipelines import MpmdImportPipeline, MpmdOptimizePipeline
 from shardy_py.mpmd.passes.propagation import MpmdShardingPropagationPipeline
 from shardy_py.mpmd.schedules.predicates import SPLITTING, find_predicate
@@ -120,11 +121,15 @@ class Partitioning:
             after_pass: Called after each pass with its name and the program.
 
         Raises:
-            ShardyError: an op has no mesh, or the schedule contradicts the data.
+            ShardyError: an op has no mesh, the schedule contradicts the data, or an argument or result with a mesh does
+                not exist.
         """
         program = import_module(parse_module(self.text if text is None else text), name=self.source_name)
         warnings = list(give_shapes(program, self.registry))
         give_topology(program, self.topology)
+        main = program.functions[MAIN]
+        check_numbers(self.inputs, "argument", len(block_of(main).arguments))
+        check_numbers(self.outputs, "result", len(return_of(main).operands))
         context = PassContext(self.registry, warnings)
         run_on_attributes(program, self.passes(), context, after_pass)
         return program, tuple(context.warnings)

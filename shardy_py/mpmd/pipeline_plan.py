@@ -16,11 +16,10 @@ from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.op_names import CALL
-from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.partitioning import WITH_MODULES
 from shardy_py.mpmd.schedules.builders import build_schedule, check_counts
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
-from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts, op_numbers
+from shardy_py.mpmd.stage_costs import ProgramCosts, StageCost, choose_cuts, main_block, op_numbers
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import frozen
 
@@ -209,7 +208,7 @@ def _propagated(source: Any, options: dict[str, Any]) -> Result:
 
 def _is_told_apart(result: Result) -> bool:
     """Return whether the ops of the main function are on different lines, and none of them is a call."""
-    block = block_of(result.program.functions["main"])
+    block = main_block(result.program)
     numbers = op_numbers(block)
     count = sum(1 for _ in block.ops)
     is_alone = len(numbers) >= count and all(len(items) == 1 for items in numbers.values())

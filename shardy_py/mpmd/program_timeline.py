@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from shardy_py.api.propagate import propagate
 from shardy_py.api.summary import tensor_bytes
-from shardy_py.cost.machines.toml import get_machine
+from shardy_py.cost.machines.machine import Machine
+from shardy_py.cost.machines.toml import MachineLike, get_machine
 from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.mpmd.dialect.op_names import TRANSFER
 from shardy_py.mpmd.execution import LoweredSteps
@@ -99,17 +100,18 @@ class ProgramTimeline:
         return "\n".join([*lines, f"{figures}, {format_bytes(self.sent_bytes)} sent per device"])
 
 
-def simulate_program(program: PipelineProgram, machine: Any) -> ProgramTimeline:
+def simulate_program(program: PipelineProgram, machine: MachineLike) -> ProgramTimeline:
     """Return the timeline of a program on a machine.
 
     A fragment starts when its mesh is free and its operands are there. Its time is that of its ops and of the
-    communication inside of its mesh. A transfer goes over the slowest link of the machine, and occupies no mesh.
+    communication inside of its mesh. A transfer goes over the slowest link of the machine, and occupies no mesh; one
+    between memories of a mesh takes no time.
 
     Args:
         program: The program.
         machine: The machine, by name or as a value.
     """
-    known = get_machine(machine) if isinstance(machine, str) else machine
+    known = get_machine(machine)
     lowered = LoweredSteps.of(program)
     link = min(known.links, key=lambda item: item.bandwidth)
     seconds = {name: _seconds(text, program, known) for name, text in lowered.texts.items()}
@@ -136,15 +138,14 @@ def simulate_program(program: PipelineProgram, machine: Any) -> ProgramTimeline:
             event = StepEvent(step.function, step.mesh, start, end, is_transfer=False)
         ready.update(dict.fromkeys(step.results, end))
         events.append(event)
-    peaks = _peaks(lowered, sizes, program.topology.names)
+    on_device = {id_: 0 if lowered.types[id_].is_on_host else size for id_, size in sizes.items()}
+    peaks = _peaks(lowered, on_device, program.topology.names)
     return ProgramTimeline(program.topology.names, tuple(events), peaks, sent)
 
 
-def _seconds(text: str, program: PipelineProgram, machine: Any) -> float:
+def _seconds(text: str, program: PipelineProgram, machine: Machine) -> float:
     """Return the time of a module on its mesh, with the communication in it."""
-    cost = propagate(text, registry=program.registry).cost(machine=machine)
-    work = sum(kernel.seconds or 0.0 for kernel in cost.ops)
-    return work + sum((transfer.seconds or 0.0) * transfer.runs for transfer in cost.transfers)
+    return propagate(text, registry=program.registry).cost(machine=machine).seconds.value or 0.0
 
 
 def _peaks(lowered: LoweredSteps, sizes: Mapping[int, int], meshes: Sequence[str]) -> dict[str, int]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from shardy_py.api.result import Result
 from shardy_py.api.summary import tensor_bytes
-from shardy_py.cost.machines.toml import get_machine
-from shardy_py.ir.graph.program import Block, Op, Value
+from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.ir.graph.graphs import main_function
+from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.support.texts import format_bytes, format_seconds
@@ -71,11 +72,10 @@ class ProgramCosts:
     machine_memory: int | None
 
     @classmethod
-    def of(cls, result: Result, machine: Any) -> ProgramCosts:
+    def of(cls, result: Result, machine: MachineLike) -> ProgramCosts:
         """Return the costs of a result on a machine; between meshes the slowest link of the machine counts."""
-        known = get_machine(machine) if isinstance(machine, str) else machine
-        program = result.program
-        block = block_of(program.functions["main"])
+        known = get_machine(machine)
+        block = main_block(result.program)
         ops = tuple(op for op in block.ops if op is not block.terminator)
         cost = result.cost(machine=known)
         times = [(kernel.location, kernel.seconds or 0.0) for kernel in cost.ops]
@@ -145,6 +145,13 @@ class ProgramCosts:
     def transfer_seconds(self, count: int) -> float:
         """Return the time in which each device sends some bytes to another mesh."""
         return self.latency + count / self.bandwidth if count else 0.0
+
+
+def main_block(program: Program) -> Block:
+    """Return the body of the main function of a propagated program, which has one."""
+    main = main_function(program)
+    assert main is not None
+    return block_of(main)
 
 
 def op_numbers(block: Block) -> dict[str, list[int]]:

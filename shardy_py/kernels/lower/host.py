@@ -113,7 +113,8 @@ class HostKernel:
             raise VerificationError(Diagnostic("run-arguments", message, op=self.name))
         if self._quick_runs:
             self._quick_runs -= 1
-            if not self._quick_runs:
+            # Of a kernel with many branches all code is compiled quickly.
+            if not self._quick_runs and not has_many_branches(parse(self.llvm)):
                 self._call = self._compiled(is_quick=False)
         pointers = (ctypes.c_void_p * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
         if self._call(ctypes.cast(pointers, ctypes.c_void_p), 0, self._blocks):
@@ -126,13 +127,12 @@ def _listed(sizes: Sequence[int]) -> str:
     return ", ".join(str(size) for size in sizes)
 
 
-def compile_host(module: builtin.ModuleOp, launch: Launch, *, is_quick: bool | None = None) -> HostKernel:
-    """Return a kernel that this processor runs.
+def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
+    """Return a kernel that this processor runs; where its buffers are small, it begins with quickly compiled code.
 
     Args:
         module: The module after the last pass; it is changed.
         launch: The grid.
-        is_quick: Whether the first runs are those of code that is compiled quickly; by default where buffers are small.
 
     Raises:
         UnsupportedError: an op has no instructions.
@@ -140,9 +140,8 @@ def compile_host(module: builtin.ModuleOp, launch: Launch, *, is_quick: bool | N
     """
     (entry,) = [function for function in functions(module) if ENTRY in function.attributes]
     sizes, slices = (_facts(entry, name) for name in ("llvm.dereferenceable", SLICE))
-    is_quick = sum(sizes) <= SMALL_BYTES if is_quick is None else is_quick
     text, name = host_text(module, launch), entry.sym_name.data
-    return HostKernel(text, name, prod(launch.blocks), sizes, slices, is_quick=is_quick)
+    return HostKernel(text, name, prod(launch.blocks), sizes, slices, is_quick=sum(sizes) <= SMALL_BYTES)
 
 
 def host_text(module: builtin.ModuleOp, launch: Launch) -> str:

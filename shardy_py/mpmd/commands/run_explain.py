@@ -12,8 +12,9 @@ from shardy_py.cli.files import echo_report, read_input
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.cli.session import parse_in_shardings, parse_mesh_sizes
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.mpmd.explanations.explain import OpPlacement, PipelineExplanation, TransferExplanation, explain_pipeline
+from shardy_py.mpmd.explanations.explain import OpPlacement, PipelineExplanation, explain_pipeline
 from shardy_py.mpmd.explanations.removals import TransferRemoval
+from shardy_py.mpmd.explanations.transfers import TransferExplanation
 from shardy_py.mpmd.partitioning import Partitioning
 
 
@@ -55,11 +56,11 @@ def run_explain(
         placements = explanation.op(op)
         _print("\n".join(map(str, placements)), [placement_json(item) for item in placements], as_json=as_json)
     elif transfer is not None:
-        asked = explanation.transfer(transfer)
+        explained = explanation.transfer(transfer)
         removals = explanation.removals(transfer, limit=limit)
-        lines = [f"  {item}" for item in removals] or ["  no assignment of one name, argument or result"]
-        text = "\n".join([str(asked), "what would remove it:", *lines])
-        data = transfer_json(asked) | {"removals": [removal_json(item) for item in removals]}
+        lines = [f"  {item}" for item in removals] or [f"  none of the changes that were tried, at most {limit}"]
+        text = "\n".join([str(explained), "what would remove it:", *lines])
+        data = transfer_json(explained) | {"removals": [removal_json(item) for item in removals]}
         _print(text, data, as_json=as_json)
     else:
         _print(str(explanation), explanation_json(explanation), as_json=as_json)

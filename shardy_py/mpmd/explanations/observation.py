@@ -7,7 +7,7 @@ from attrs import field
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, printed_names
 from shardy_py.ir.graph.op_names import FUNCTION, MESH, RETURN
-from shardy_py.ir.graph.program import Op, Program, Value
+from shardy_py.ir.graph.program import Op, Program
 from shardy_py.mpmd.dialect.calls import block_of
 from shardy_py.mpmd.dialect.fragments import is_fragment, is_inter_mesh, mesh_of, origins_of
 from shardy_py.mpmd.dialect.op_names import SRC_SET, TRANSFER, USE_SET
@@ -20,6 +20,18 @@ from shardy_py.mpmd.passes.inference.src_sets import InferMeshPopulateSrcSetPass
 from shardy_py.mpmd.passes.inference.use_sets import InferMeshPopulateUseSetPass
 from shardy_py.mpmd.passes.named.map_named_ops import MapNamedOpsToMpmdOpsPass
 from shardy_py.values import define, frozen
+
+_INFERRED_REASONS = {
+    "inferred_in": "an argument of the program",
+    "inferred_out": "a result of the program",
+    "user_in": "an argument that is assigned to the mesh",
+    "user_out": "a result that is assigned to the mesh",
+    "inferred_unused": "nothing else",
+    "broadcast": "a broadcast over meshes",
+    "reduce": "a sum over meshes",
+    "transfer": "a transfer",
+}
+"""Reasons in use sets and src sets other than names of computations and tensors."""
 
 
 @frozen
@@ -46,6 +58,7 @@ class Observation:
     """Placements and reasons of ops in a partition, by their locations in the text, which no two ops share.
 
     Attributes:
+        partitioning: What is run.
         program: The program over several meshes.
         sources: Location to the op of the source.
         computations: Location to the named computation that an op is in, for ops in one.
@@ -54,6 +67,7 @@ class Observation:
         reduced: The locations of ops that became reductions over meshes.
     """
 
+    partitioning: Partitioning
     program: Program
     sources: dict[str, SourceOp]
     computations: dict[str, str] = field(factory=dict)
@@ -66,7 +80,7 @@ class Observation:
         """Run a partition, and return what it does."""
         # As MLIR prints it without locations, each op has a line of its own.
         text = print_module(parse_module(partitioning.text))
-        self = cls(Program(), _sources(partitioning, text))
+        self = cls(partitioning, Program(), _sources(partitioning, text))
         self.program, _ = partitioning.run(text=text, after_pass=self._note)
         return self
 
@@ -99,6 +113,11 @@ class Observation:
         ops = block_of(self.program.functions[MAIN]).ops
         return [op for op in ops if op.name == TRANSFER and is_inter_mesh(op)]
 
+    def sent_bytes(self, transfer: Op) -> int:
+        """Return the bytes of its operand that each device of the mesh holds."""
+        type_ = require_mesh_tensor(transfer.operands[0])
+        return tensor_bytes(type_.tensor, type_.sharding, self.partitioning.topology.mesh(type_.mesh)) or 0
+
     def instances(self) -> dict[str, list[str]]:
         """Return location to the meshes of an op, once per fragment that has it."""
         result: dict[str, list[str]] = {}
@@ -129,7 +148,7 @@ def _sources(partitioning: Partitioning, text: str) -> dict[str, SourceOp]:
     return sources
 
 
-def transfer_bytes(value: Value, partitioning: Partitioning) -> int:
-    """Return the bytes of a tensor on a mesh that each device holds."""
-    type_ = require_mesh_tensor(value)
-    return tensor_bytes(type_.tensor, type_.sharding, partitioning.topology.mesh(type_.mesh)) or 0
+def reasons_of(meshes: MeshSet, mesh: str) -> str:
+    """Return the reasons why a mesh is in a set."""
+    names = [_INFERRED_REASONS.get(origin, f'"{origin}"') for origin in meshes.origins(mesh)]
+    return " and ".join(names) or "a named computation"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
@@ -11,7 +11,8 @@ from shardy_py.ir.graph.op_names import RETURN
 from shardy_py.ir.graph.program import Op
 from shardy_py.mpmd.dialect.fragments import is_fragment, origins_of
 from shardy_py.mpmd.dialect.types import require_mesh_tensor
-from shardy_py.mpmd.explanations.observation import Observation, transfer_bytes
+from shardy_py.mpmd.explanations.observation import Observation
+from shardy_py.mpmd.explanations.transfers import TransferExplanation, explain_transfers
 from shardy_py.mpmd.partitioning import Partitioning
 from shardy_py.mpmd.passes.assignments import MeshAssignment, parse_assignments
 from shardy_py.support.texts import format_bytes
@@ -45,53 +46,56 @@ class TransferRemoval:
         return f"{self.change}: {transfers}, {after} instead of {before}"
 
 
-def find_removals(partitioning: Partitioning, number: int, *, limit: int) -> tuple[TransferRemoval, ...]:
+def find_removals(before: Observation, number: int, *, limit: int) -> tuple[TransferRemoval, ...]:
     """Return the changes that remove a transfer, those that leave the fewest bytes first."""
-    from shardy_py.mpmd.explanations.explain import explain_transfers
-
-    before = Observation.of(partitioning)
-    asked = explain_transfers(before, partitioning)[number]
-    ops = [op for op in before.transfers() if _ends(op) == (asked.source.mesh, asked.target.mesh)]
+    explained, ops = explain_transfers(before)[number]
+    sent_before = _total(before)
     removals = []
-    for change, changed in list(_changes(partitioning, ops, asked.source.mesh, asked.target.mesh))[:limit]:
+    for change, partitioning in list(_changes(before, explained, ops).items())[:limit]:
         try:
-            after = Observation.of(changed)
+            after = Observation.of(partitioning)
         except ShardyError:
             # Such a program does not exist: the schedule or another name contradicts.
             continue
-        transfers = explain_transfers(after, changed)
-        if any(_is_same(asked, item) for item in transfers):
+        if any(_is_same(explained, item) for item, _ in explain_transfers(after)):
             continue
-        removals.append(
-            TransferRemoval(
-                change,
-                len(after.transfers()),
-                len(before.transfers()),
-                _total(after, changed),
-                _total(before, partitioning),
-            )
-        )
+        counts = len(after.transfers()), len(before.transfers())
+        removals.append(TransferRemoval(change, *counts, _total(after), sent_before))
     return tuple(sorted(removals, key=lambda item: (item.sent_bytes, item.transfers, item.change)))
 
 
-def _is_same(first: object, second: object) -> bool:
+def _is_same(first: TransferExplanation, second: TransferExplanation) -> bool:
     """Return whether two explanations are of the transfer of one value between two meshes."""
     names = ("source", "target", "made_by")
     return all(getattr(first, name) == getattr(second, name) for name in names)
+
+
+def _total(observation: Observation) -> int:
+    return sum(map(observation.sent_bytes, observation.transfers()))
+
+
+def _changes(before: Observation, explained: TransferExplanation, ops: Sequence[Op]) -> dict[str, Partitioning]:
+    """Return changes of assignments that could remove a transfer, in words and as what to run, the nearest first."""
+    partitioning = before.partitioning
+    changes: dict[str, Partitioning] = {}
+    if not partitioning.cheapest_transfers and partitioning.infer_transfers:
+        changes[CHEAPEST] = evolve(partitioning, cheapest_transfers=True)
+    ends = explained.source.mesh, explained.target.mesh
+    # An op without a name may be where it is for the sake of another transfer between the two meshes.
+    for transfers in (ops, [op for op in before.transfers() if _ends(op) == ends]):
+        for change, changed in _changes_of(partitioning, transfers, *ends):
+            changes.setdefault(change, changed)
+    return changes
 
 
 def _ends(op: Op) -> tuple[str, str]:
     return require_mesh_tensor(op.operands[0]).mesh, require_mesh_tensor(op.results[0]).mesh
 
 
-def _total(observation: Observation, partitioning: Partitioning) -> int:
-    return sum(transfer_bytes(op.operands[0], partitioning) for op in observation.transfers())
-
-
-def _changes(partitioning: Partitioning, ops: list[Op], source: str, target: str) -> Iterator[tuple[str, Partitioning]]:
-    """Iterate over changes of assignments that could remove a transfer, in words and as what to run."""
-    if not partitioning.cheapest_transfers and partitioning.infer_transfers:
-        yield CHEAPEST, evolve(partitioning, cheapest_transfers=True)
+def _changes_of(
+    partitioning: Partitioning, ops: Sequence[Op], source: str, target: str
+) -> Iterator[tuple[str, Partitioning]]:
+    """Iterate over changes that move an end of some transfers to the mesh of the other end."""
     assignments = parse_assignments(partitioning.names)
     for name in _names(op for transfer in ops for op in transfer.results[0].users):
         yield from _moved(partitioning, assignments, name, source)

@@ -62,6 +62,24 @@ def indexed(assignments: Mapping[str, MeshAssignment]) -> dict[int, MeshAssignme
     return {int(name): value for name, value in assignments.items()}
 
 
+def check_numbers(assignments: Iterable[str], noun: str, count: int) -> None:
+    """Check that arguments or results that are assigned by number exist.
+
+    Args:
+        assignments: The assignments, such as ``0@m0``.
+        noun: What is numbered.
+        count: How many there are.
+
+    Raises:
+        OptionError: one does not exist.
+    """
+    for number, value in indexed(parse_assignments(assignments)).items():
+        if number >= count:
+            message = f"{noun} {number} is assigned to the mesh {value.mesh!r}, but there is none of this number"
+            known = f"there are {noun}s 0 to {count - 1}" if count else f"there are no {noun}s"
+            raise OptionError(Diagnostic(f"unknown-{noun}", message, hint=known))
+
+
 def check_meshes(assignments: Mapping[str, MeshAssignment], topology: Topology) -> None:
     """Check that the meshes of assignments are in a topology.
 

@@ -100,6 +100,27 @@ def test_what_would_remove_a_transfer_is_tried(explanation: PipelineExplanation)
     assert explanation.removals(0, limit=0) == ()
 
 
+def test_changes_of_the_transfer_itself_are_tried_first(plugin: ModuleType) -> None:
+    """Of many pairs of parts, those of the transfer that is asked for are moved, also if few changes may be tried."""
+    names, lines, functions = {}, [], []
+    for number in range(3):
+        for part, mesh, operand in (("first", "m0", "%x"), ("second", "m1", f"%a{number}")):
+            value = f"%{'a' if part == 'first' else 'b'}{number}"
+            names[f"{part}{number}"] = mesh
+            lines.append(f"{value} = call @{part}{number}({operand}) : ({TENSOR}) -> {TENSOR}")
+            functions.append(
+                f"func.func private @{part}{number}(%x: {TENSOR}) -> {TENSOR} {{\n"
+                f'%0 = "my.relu"(%x) {{number = {number} : i32}} : ({TENSOR}) -> {TENSOR}\nreturn %0 : {TENSOR}\n}}'
+            )
+    types = ", ".join([TENSOR] * 3)
+    body = "\n".join([*lines, f"return %b0, %b1, %b2 : {types}"])
+    text = "\n".join([f"func.func @main(%x: {TENSOR}) -> ({types}) {{\n{body}\n}}", *functions])
+    explanation = sdy.mpmd.partition(text, TOPOLOGY, names, plugins=[plugin]).explain()
+    for transfer in explanation.transfers:
+        part = transfer.used_by[0][-len('"second0"') :]
+        assert {item.change for item in explanation.removals(transfer.number, limit=2)} == {f"{part} on m0"}
+
+
 def test_what_is_not_there_is_refused(explanation: PipelineExplanation) -> None:
     """Ops and transfers that do not exist, and programs whose source is not known."""
     with pytest.raises(OptionError, match=r"'my\.sine'"):

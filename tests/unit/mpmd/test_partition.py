@@ -128,3 +128,12 @@ def test_the_text_does_not_depend_on_the_run() -> None:
     ]
     assert programs[0].text == programs[1].text
     assert 'origin=["first"], stage=0' in programs[0].text
+
+
+@pytest.mark.parametrize(("option", "noun", "last"), [("input_meshes", "argument", 2), ("output_meshes", "result", 1)])
+def test_a_number_that_no_argument_or_result_has_is_refused(option: str, noun: str, last: int) -> None:
+    """The error says which numbers there are."""
+    text, number = TWO_STAGES.replace("OP", "toy"), last + 1
+    names = {"first": "m0", "second": "m1"}
+    with pytest.raises(sdy.OptionError, match=rf"{noun} {number} is assigned[^\n]*\n.*{noun}s 0 to {last}"):
+        sdy.mpmd.partition(text, TOPOLOGY, names, plugins=[toy_plugin()], **{option: {number: "m1"}})

@@ -72,6 +72,14 @@ def test_a_budget_puts_what_does_not_fit_last(pipelines: PipelinePlan) -> None:
         str(nothing)
 
 
+def test_the_only_function_may_have_any_name() -> None:
+    """As for propagation and costs, it is the main function."""
+    options = {"meshes": 2, "microbatches": 4, "machine": "h100-8"}
+    assert str(plan(chain_of_layers(1).replace("@main", "@layers"), **options)) == str(
+        plan(chain_of_layers(1), **options)
+    )
+
+
 def test_more_stages_than_ops_are_refused() -> None:
     """A program with two ops has no three stages."""
     with pytest.raises(OptionError, match="cannot be cut into 3 stages"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
@@ -58,6 +60,24 @@ def test_a_mesh_holds_its_arguments_and_what_is_still_used(program: PipelineProg
     assert timeline.peak_bytes["m0"] >= 4 * SIZE
     assert timeline.peak_bytes["m0"] <= 5 * SIZE
     assert "holds up to" in str(timeline)
+
+
+def test_what_is_in_the_memory_of_the_host_is_on_no_device() -> None:
+    """A weight that comes from there is copied for each microbatch, and both copies are held until they are used."""
+    meshes, names = {"m0": {"x": 1}, "m1": {"x": 1}}, {"first": "m0", "second": "m1"}
+    program = sdy.mpmd.partition(STEP, meshes, names, input_meshes={0: "m0#pinned_host"})
+    # Both inputs, both copies and the first product.
+    assert program.simulate("h100-8").peak_bytes["m0"] == 5 * SIZE
+
+
+def test_a_machine_may_be_a_file(program: PipelineProgram, tmp_path: Path) -> None:
+    """A path names one as a text does."""
+    path = tmp_path / "pair.toml"
+    path.write_text(
+        'name = "pair"\n[device]\nmemory_bytes = 16e9\nmemory_bandwidth = 800e9\n[device.flops]\ndefault = 50e12\n'
+        '[[link]]\nname = "x"\nsize = 2\ntopology = "ring"\nbandwidth = 25e9\n'
+    )
+    assert program.simulate(path) == program.simulate(str(path))
 
 
 def test_a_trace_has_fragments_and_transfers_of_each_mesh(program: PipelineProgram) -> None:

@@ -72,8 +72,8 @@ class ByteCut:
         """Return the ids of the ops that run here."""
         import networkx
 
-        _, (here, _) = networkx.minimum_cut(self._graph, _TARGET, _SOURCE)
-        return {op_id for op_id in self._ops if ("op", op_id) in here}
+        _, (target_side, _) = networkx.minimum_cut(self._graph, _TARGET, _SOURCE)
+        return {op_id for op_id in self._ops if ("op", op_id) in target_side}
 
 
 def _bytes(value: Value) -> int:

@@ -123,12 +123,12 @@ class _Function:
 
     def _cone(self, mesh: str) -> dict[int, Op]:
         """Return the ops without a mesh that a mesh needs, directly or through others, in the order of the block."""
-        wanted = {op.operands[number].id for op, number in self.sinks.get(mesh, ())} | self.fixed.get(mesh, set())
+        needed_ids = {op.operands[number].id for op, number in self.sinks.get(mesh, ())} | self.fixed.get(mesh, set())
         ops = []
         for op in reversed(list(self.block.ops)):
-            if is_meshless(op) and any(value.id in wanted for value in op.results):
+            if is_meshless(op) and any(value.id in needed_ids for value in op.results):
                 ops.append(op)
-                wanted.update(value.id for value in used_values(op))
+                needed_ids.update(value.id for value in used_values(op))
         return {op.id: op for op in reversed(ops)}
 
     def _meshes_of(self, op: Op) -> list[str]:

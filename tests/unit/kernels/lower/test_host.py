@@ -165,7 +165,7 @@ def test_complex_numbers_of_double_precision(op: str, numbers: list[complex], ex
 
 
 def test_small_kernels_begin_with_code_that_is_compiled_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first runs are quick code's, later ones optimized code's, with the same results; large ones begin there."""
+    """Later runs are optimized code's, but of many branches, with the same results; large kernels begin there."""
     compiled = []
     linked = host._linked
 
@@ -176,8 +176,9 @@ def test_small_kernels_begin_with_code_that_is_compiled_quickly(monkeypatch: pyt
     monkeypatch.setattr(host, "_linked", noted)
     monkeypatch.setattr(host, "QUICK_RUNS", 2)
     x = np.arange(300, dtype=np.float32)
-    for most, expected in ((2400, [True, False]), (2399, [False])):
+    for most, branches, expected in ((2400, False, [True, False]), (2400, True, [True]), (2399, False, [False])):
         monkeypatch.setattr(host, "SMALL_BYTES", most)
+        monkeypatch.setattr(host, "has_many_branches", lambda module, branches=branches: branches)
         kernel = emit(fusion_of(NEGATE.format(shape="300")))
         for _ in range(4):
             np.testing.assert_array_equal(kernel.run(x, on="host")[0], -x)

@@ -123,6 +123,13 @@ func.func @main(%x: tensor<2x64xf8E8M0FNU>, %init: tensor<f8E8M0FNU>) -> tensor<
   return %0 : tensor<2xf8E8M0FNU>
 }
 """
+WITH_LEAST_POWER = """
+func.func @main(%x: tensor<4xf8E8M0FNU>) -> tensor<4xf8E8M0FNU> {{
+  %0 = stablehlo.constant dense<0.0> : tensor<4xf8E8M0FNU>
+  %1 = stablehlo.{name} %x, %0 : tensor<4xf8E8M0FNU>
+  return %1 : tensor<4xf8E8M0FNU>
+}}
+"""
 MACHINES = ("interpreter", "host")
 
 
@@ -211,3 +218,16 @@ def test_powers_of_two_are_summed_without_a_zero() -> None:
     x[:, 7] = 1
     (sums,) = emit(read_fusion(SUM_OF_POWERS)).run(x, np.float32(1).astype(x.dtype), on="host")
     assert sums.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "exponents"),
+    [("minimum", [-127] * 4), ("maximum", [-127, -126, -125, 0]), ("add", [-126, -125, -125, 0])],
+)
+def test_the_least_power_of_two_is_no_zero(name: str, exponents: list[int]) -> None:
+    """It is a subnormal number of f32, and what MLIR makes of a zero; sums are rounded to a power, halves up."""
+    x = (2.0 ** np.array([-127.0, -126.0, -125.0, 0.0])).astype(ml_dtypes.float8_e8m0fnu)
+    kernel = emit(read_fusion(WITH_LEAST_POWER.format(name=name)))
+    for on in MACHINES:
+        (result,) = kernel.run(x, on=on)
+        assert result.astype(np.float64).tolist() == [2.0**exponent for exponent in exponents]
