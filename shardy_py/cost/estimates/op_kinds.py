@@ -59,7 +59,7 @@ class OpKind:
         is_folding: Whether they give a constant with equal elements, if their operands are such constants.
         is_fusible: Whether they are computed within kernels whatever their attributes.
         is_hoisted_for_users_only: Whether a compiler hoists them out of loops only for what uses them.
-        is_movable: Whether they only compute, so that they may run elsewhere.
+        is_movable: Whether they only compute, or send what others compute with, so that they may run elsewhere.
         is_mergeable: Whether equal ones become one, and unused ones are dropped.
         has_data_flow: Whether values flow through their regions or from operands to results.
         may_communicate: Whether they may send data to other devices.
@@ -120,7 +120,7 @@ class OpKinds:
         has_data_flow = self.registry.get_data_flow(op) is not None
         # Regions such as that of a reduction only compute.
         is_computing = RecursiveMemoryEffects in traits and not has_data_flow
-        is_movable = is_shardy or is_computing or not traits.isdisjoint(_MOVABLE)
+        is_mergeable = is_computing or not traits.isdisjoint(_MOVABLE)
         is_special = is_terminator or not traits.isdisjoint(_REARRANGING) or name in (CALL, MANUAL_COMPUTATION, MESH)
         return OpKind(
             traits=traits,
@@ -133,8 +133,9 @@ class OpKinds:
             is_folding=not traits.isdisjoint(_FOLDED),
             is_fusible=name == ALL_SLICE or not traits.isdisjoint(_FUSIBLE),
             is_hoisted_for_users_only=not traits.isdisjoint(_FREE),
-            is_movable=is_movable,
-            is_mergeable=self.profile.simplifies_communication if is_shardy else is_movable,
+            # XLA moves collectives between the devices of one program as it does what only computes.
+            is_movable=is_shardy or is_mergeable or "get_collective" in methods,
+            is_mergeable=self.profile.simplifies_communication if is_shardy else is_mergeable,
             has_data_flow=has_data_flow,
             may_communicate=is_shardy or not methods.isdisjoint(_COMMUNICATION_METHODS),
         )

@@ -50,6 +50,11 @@ def converged(x):
     return jax.lax.while_loop(lambda y: jnp.sum(y * y) > 1e-3, lambda y: y / 2, x)
 
 
+def repeated(x):
+    """A loop reads one place of a tensor over devices in each iteration, always the same."""
+    return jax.lax.scan(lambda total, row: (total + x[0, 1] * row, jnp.sum(total)), jnp.zeros(8), x[:, 3])
+
+
 def narrow(x, w):
     """Products in a narrow type are summed over devices."""
     return x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)
@@ -72,6 +77,7 @@ PROGRAMS: dict[str, Program] = {
     "normalised": (normalised, (_array(64, 16),), (P("data"),), P("data")),
     "looked_up": (looked_up, (_array(64, 16), _array(8, dtype="int32")), (P("model"), P()), P()),
     "converged": (converged, (_array(32, 64),), (P("data"),), None),
+    "repeated": (repeated, (_array(8, 8, 8),), (P("data", "model"),), None),
     "narrow": (narrow, (_array(16, 32), _array(32, 8)), (P(None, "data"), P("data")), P()),
     "turned": (turned, (_array(32, 64),), (P("data"),), P("data")),
     "trained": (
