@@ -140,7 +140,7 @@ class LocalProgram:
             if port.is_dynamic:
                 shape = port.checked_shape(array, number)
                 if not self.pads:
-                    port.of_shape(shape, number)
+                    port.of_shape(shape, number, may_pad=True)
                 dims = enumerate(port.type.shape)
                 sizes |= {f"arg{number}.{dim}": shape[dim] for dim, size in dims if size < 0}
         return sizes

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.options import LocalOptions
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.frontends.mlir import MLIR, import_module, parse_module, print_module, to_module
 from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.op_names import MESH
@@ -24,7 +24,7 @@ from shardy_py.jax.form.number_global_devices import NumberGlobalDevicesPass
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.local.native_form import FrontendForm, GraphForm, MlirForm, NativeForm
 from shardy_py.jax.local.partitioning_rules import call_partitioning_rules
-from shardy_py.jax.local.port import make_ports
+from shardy_py.jax.local.port import GIVE_SIZES, make_ports
 from shardy_py.jax.local.run_effects_once import RunEffectsOncePass
 from shardy_py.local.communication.guard import Attempt, with_least_communication
 from shardy_py.local.communication.sent_bytes import local_sent_bytes
@@ -100,7 +100,8 @@ def make_local_graph(program: Program, *, registry: Registry, options: LocalOpti
         is_explicit: Whether all communication of the program is explicit, as collectives.
 
     Raises:
-        ShardyError: an op has no local form, or the meshes are not over the same devices.
+        ShardyError: an op has no local form, the meshes are not over the same devices, or dynamic sizes are to be
+            padded.
     """
 
     def read() -> Program:
@@ -108,8 +109,12 @@ def make_local_graph(program: Program, *, registry: Registry, options: LocalOpti
         local.origin = program.origin
         return local
 
-    before = () if is_explicit else explicit_passes()
-    return _Source(read, FrontendForm(frontend_of(program)), tuple(before), run, registry, options).best()
+    before, frontend = () if is_explicit else explicit_passes(), frontend_of(program)
+    local = _Source(read, FrontendForm(frontend), tuple(before), run, registry, options).best()
+    if options.pad_dynamic_sizes and any(port.is_dynamic for port in local.arguments):
+        message = f"a local program of the frontend {frontend.name} does not pad dynamic sizes"
+        raise OptionError(Diagnostic("not-padded", message, hint=GIVE_SIZES))
+    return local
 
 
 def count_local_program(explicit: Program, *, registry: Registry, options: LocalOptions) -> LocalProgram:

@@ -13,6 +13,8 @@ from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
 from shardy_py.values import frozen
 
+GIVE_SIZES = "give the size as a number, by sizes= of propagate() or --size: then parts are padded"
+
 
 @frozen
 class Port:
@@ -60,12 +62,13 @@ class Port:
         check_type(values, self.type, number)
         return tuple(values.shape)
 
-    def of_shape(self, shape: Sequence[int], number: int) -> Port:
+    def of_shape(self, shape: Sequence[int], number: int, *, may_pad: bool) -> Port:
         """Return the port for an array whose sizes are in the places of the dynamic ones.
 
         Args:
             shape: The shape of the global array.
             number: The number of the argument, for errors.
+            may_pad: Whether the local program could pad dynamic sizes, if it were made with that option.
 
         Raises:
             OptionError: the number of parts does not divide such a size, which a local program relies on.
@@ -78,7 +81,7 @@ class Port:
             if shape[dim] % parts:
                 message = f"dimension {dim} of argument {number} has {shape[dim]} elements, not {parts} equal parts"
                 sizes = f"{{'arg{number}.{dim}': {shape[dim]}}}"
-                hint = f"give local() pad_dynamic_sizes=True, or propagate() sizes={sizes}"
+                hint = f"give local() pad_dynamic_sizes=True, or propagate() sizes={sizes}" if may_pad else GIVE_SIZES
                 raise OptionError(Diagnostic("not-divisible", message, hint=hint))
             shard[dim] = shape[dim] // parts
         return Port(ArrayType(tuple(shape), self.type.dtype), tuple(shard), self.sharding, self.mesh)
@@ -121,7 +124,7 @@ class Port:
         values = as_numpy(array, number)
         shape = self.checked_shape(values, number)
         if self.is_dynamic:
-            return self.of_shape(shape, number).split(values, count, number)
+            return self.of_shape(shape, number, may_pad=False).split(values, count, number)
         result = numpy.zeros((count, *self.shard_shape), values.dtype)
         has_zeros = self.reduction_op == "sum"
         for device, (part, number) in enumerate(zip(self.parts(count), self.addends(count), strict=True)):

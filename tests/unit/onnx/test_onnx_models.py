@@ -247,6 +247,17 @@ def test_a_joined_dynamic_size_is_sharded_as_its_major_part(two_symbols: onnx.Mo
     _assert_runs_dynamic(result, two_symbols, np.random.default_rng(0).random((4, 3, 8), np.float32))
 
 
+def test_dynamic_sizes_without_equal_parts_need_a_number(two_symbols: onnx.ModelProto) -> None:
+    """A local model pads no dynamic size, and says so when it is asked for; with a number it pads."""
+    options = {"mesh": {"d": 2}, "in_shardings": {"x": ("d", None, None)}}
+    x, result = np.random.default_rng(0).random((3, 3, 8), np.float32), sdy.propagate(two_symbols, **options)
+    with pytest.raises(OptionError, match=r"not 2 equal parts.*\n.*give the size as a number"):
+        _assert_runs_dynamic(result, two_symbols, x)
+    with pytest.raises(OptionError, match="frontend onnx does not pad dynamic sizes"):
+        result.local(pad_dynamic_sizes=True)
+    _assert_runs_dynamic(sdy.propagate(two_symbols, **options, sizes={"batch": 3, "steps": 3}), two_symbols, x)
+
+
 def test_a_device_takes_its_part_of_a_dynamic_size(two_symbols: onnx.ModelProto) -> None:
     """The size of a part is computed as the model runs; one that does not divide is an error."""
     result = sdy.propagate(
