@@ -47,7 +47,7 @@ class SizeInference:
         callees: The functions of calls, by op.
         numbers: The elements of small tensors of integers, by value.
         static: The ops in the place of those of dynamic sizes, by op.
-        met: The ops that are assertions about sizes that hold.
+        assertions: The ops that are assertions about sizes that hold.
     """
 
     program: Program
@@ -57,7 +57,7 @@ class SizeInference:
     callees: Mapping[int, Op]
     numbers: dict[int, Numbers] = field(factory=dict, init=False)
     static: dict[int, Callable[[Op], Value]] = field(factory=dict, init=False)
-    met: dict[int, Op] = field(factory=dict, init=False)
+    assertions: dict[int, Op] = field(factory=dict, init=False)
 
     @classmethod
     def of(cls, program: Program, main: Op, registry: Registry) -> SizeInference:
@@ -94,10 +94,10 @@ class SizeInference:
         for op in ops:
             if op.id in self.static:
                 _replace(op, self.static[op.id])
-        for op in self.met.values():
+        for op in self.assertions.values():
             op.erase()
         self._fold_numbers()
-        if self.static or self.met or self.numbers:
+        if self.static or self.assertions or self.numbers:
             erase_dead_ops(self.program, self.registry)
 
     def _fold_numbers(self) -> None:
@@ -140,13 +140,15 @@ class SizeInference:
 
     def _follow_op(self, op: Op) -> bool:
         """Take what the definition of an op says of its results."""
-        is_known = op.id in self.met or any(None not in self.numbers.get(value.id, (None,)) for value in op.results[:1])
+        is_known = op.id in self.assertions or any(
+            None not in self.numbers.get(value.id, (None,)) for value in op.results[:1]
+        )
         sizes_of = None if is_known else self.registry.get_sizes(op)
         sizes = None if sizes_of is None else sizes_of(op, self._numbers_of)
         if sizes is None:
             return False
         if sizes.is_met:
-            self.met[op.id] = op
+            self.assertions[op.id] = op
         has_more_numbers = sizes.numbers is not None and sizes.numbers != self.numbers.get(op.results[0].id)
         if sizes.numbers is not None:
             self.numbers[op.results[0].id] = sizes.numbers
