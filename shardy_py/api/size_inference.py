@@ -272,7 +272,7 @@ def _refuse_dynamic(op: Op) -> None:
     value = None if op.name == FUNCTION else next((item for item in op.results if is_dynamic(item.type)), None)
     if value is not None:
         message = f"the sizes of result {value.index} of type {value.type} do not follow from those of the operands"
-        hint = "write the type with its sizes; or define the op in its dialect with 'sizes', a function that returns them"
+        hint = "write the type with its sizes, or define the op with 'sizes', a function that returns them"
         raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, hint))
 
 

@@ -143,7 +143,10 @@ def regroup_rule(op: Op, *, groups_of_result: bool) -> OpShardingRule:
 
 
 def generate_rule(op: Op) -> OpShardingRule | None:
-    """Keep the dimensions whole whose place the body reads, as a shard counts its own; none where operands have sizes."""
+    """Keep the dimensions whole whose place the body reads, as a shard counts its own.
+
+    There is no rule where operands have sizes of the whole tensor.
+    """
     if op.operands:
         return None
     builder = OpShardingRuleBuilder.for_op(op)

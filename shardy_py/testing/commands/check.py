@@ -18,7 +18,7 @@ from shardy_py.cli.options import module_options
 @click.option("--seed", default=0, show_default=True, help="The seed of operands and shardings.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(**options: Any) -> None:
-    """Check the ops of PLUGIN, a Python file or package, by what they compute.
+    """Check the ops of PLUGIN by what they compute: a Python file, a package, or a name.
 
     The plugin has a dictionary FUNCTIONS, from names of ops to functions on arrays of numpy. Each op runs on shards
     alone, and in PROGRAMS under random shardings. The exit code is 1 where a rule or a local form is wrong.

@@ -17,6 +17,7 @@ from shardy_py.plugins.manager import find_entry_points
 from shardy_py.plugins.plugin_files import load_plugin_file
 from shardy_py.plugins.plugin_functions import functions_of_module
 
+
 def run_check(
     *, plugin: str, programs: tuple[str, ...], untrusted: bool, trials: int, seed: int, as_json: bool
 ) -> None:
@@ -49,7 +50,9 @@ def _load_plugin(plugin: str) -> tuple[Any, bool]:
     points = {} if Path(plugin).exists() or "." in plugin else {point.name: point for point in find_entry_points()}
     if plugin not in points:
         if points:
-            hint = did_you_mean(plugin, points, otherwise="give a Python file; 'shardy plugins' lists the installed ones")
+            hint = did_you_mean(
+                plugin, points, otherwise="give a Python file; 'shardy plugins' lists the installed ones"
+            )
             raise PluginError(Diagnostic("plugin-import", f"there is no file and no plugin {plugin!r}", hint=hint))
         return load_plugin_file(plugin), False
     try:

@@ -178,6 +178,10 @@ def constant_array(op: Op) -> Array:
     """Return the elements of a constant."""
     value, type_ = _elements(op), op.results[0].type
     if not isinstance(type_, TensorType):
+        if isinstance(value, RawAttribute):
+            # A scalar with its type: ``8 : index``.
+            number, _, of_type = value.text.partition(" : ")
+            return np.asarray(_number(number, np.dtype("int64") if of_type == "index" else numpy_dtype(of_type)))
         return np.asarray(value.values if isinstance(value, DenseElements) else value)
     shape, dtype = static_shape(type_) or (), numpy_dtype(type_.element_type)
     if isinstance(value, (int, float)):

@@ -167,3 +167,38 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     assert "random.mlir:5:8 gives other numbers in every run: what depends on it cannot be compared" in " ".join(
         done.stdout.split()
     )
+
+
+OWN_OP = """\
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = "toy.double"(%x) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+"""
+OWN_PLUGIN = """\
+import shardy_py as sdy
+
+toy = sdy.Dialect("toy")
+toy.op("toy.double", traits=[sdy.Elementwise])
+
+
+@sdy.hookimpl
+def shardy_register_dialects():
+    return [toy]
+"""
+
+
+def test_an_op_of_a_plugin_runs_by_its_function(tmp_path: Path, shardy: Any) -> None:
+    """With functions in the plugin the program runs on devices of numpy; without, the error names the op."""
+    program, plugin = tmp_path / "own.mlir", tmp_path / "toy_run.py"
+    program.write_text(OWN_OP)
+    plugin.write_text(OWN_PLUGIN)
+    refused = shardy("run", str(program), "--plugin", str(plugin))
+    assert refused.exit_code == 2
+    assert "it has ops of other dialects, toy.double [no-xla-ops]" in refused.stderr
+    plugin.write_text(OWN_PLUGIN + '\n\nFUNCTIONS = {"toy.double": lambda x: 2 * x}\n')
+    done = shardy("run", str(program), "--plugin", str(plugin), "--compare", "--json")
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert (report["devices"], report["platform"], report["is_within"]) == (2, "numpy", True)

@@ -199,3 +199,38 @@ def test_a_function_that_fails_on_shards_is_a_problem() -> None:
     (check,), (run,) = report.ops, report.programs
     assert check.problems[1].startswith("sharded by operand 0 ['d']: IndexError: ")
     assert any("IndexError" in problem and "in the function of toy.first" in problem for problem in run.problems)
+
+
+def test_an_installed_plugin_is_checked_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is that of an installed plugin where no file has it; the closest one is proposed for a wrong name."""
+    import shardy_dialects.tosa
+    from shardy_py.cli.app import shardy
+
+    runner = testing.CliRunner()
+    monkeypatch.setattr(shardy_dialects.tosa, "FUNCTIONS", {"tosa.log": np.log}, raising=False)
+    done = runner.invoke(shardy, ["check", "tosa"])
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "tosa.log (tensor<4x6xf32>): ok, 2 shardings")
+    wrong = runner.invoke(shardy, ["check", "toso"])
+    assert wrong.exit_code == 2
+    assert "no plugin 'toso'" in wrong.stderr
+    assert "did you mean tosa?" in wrong.stderr
+
+
+def test_functions_run_a_propagated_program() -> None:
+    """Devices that compute by the functions of a plugin give what it gives on whole tensors, also of uneven parts."""
+    from shardy_py.testing.sharded.functions_run import run_functions
+
+    definition = plugin(lambda toy: toy.op("toy.matmul", rule="i k, k j -> i j", reduction="k"))
+    builder = sdy.Builder(mesh={"a": 2, "b": 3})
+    with builder.function("main", [sdy.tensor(6, 8), sdy.tensor(8, 5)]) as (x, w):
+        builder.shard(x, '[{"b"}, {"a"}]')
+        builder.return_(builder.op("toy.matmul", [x, w], [sdy.tensor(6, 5)]))
+    result = sdy.propagate(builder.build(), plugins=[definition])
+    arrays = [np.arange(48.0, dtype="f4").reshape(6, 8), np.arange(40.0, dtype="f4").reshape(8, 5)]
+    report = run_functions(result, {"toy.matmul": np.matmul}, inputs=arrays, seed=0, compare=True, tolerance=None)
+    assert (report.devices, report.platform, report.is_within) == (6, "numpy", True)
+    np.testing.assert_allclose(report.arrays[0], arrays[0] @ arrays[1])
+    wrong = run_functions(
+        result, {"toy.matmul": lambda x, w: x @ w + 100}, inputs=arrays, seed=0, compare=True, tolerance=None
+    )
+    assert not wrong.is_within

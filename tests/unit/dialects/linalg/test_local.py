@@ -12,7 +12,7 @@ np = pytest.importorskip("numpy")
 import shardy_py as sdy  # noqa: E402
 from shardy_py.errors import UnsupportedError  # noqa: E402
 from shardy_py.frontends.xdsl import parse_module  # noqa: E402
-from shardy_py.testing import assert_runs_sharded, run_sharded  # noqa: E402
+from shardy_py.testing import assert_runs_sharded, make_op, run_sharded  # noqa: E402
 from tests.unit.dialects.linalg import test_bodies as bodies  # noqa: E402
 from tests.unit.dialects.linalg import test_control_flow as control_flow  # noqa: E402
 from tests.unit.dialects.linalg.array_functions import FUNCTIONS  # noqa: E402
@@ -340,3 +340,44 @@ def test_what_mlir_does_not_read_is_no_native_local_program() -> None:
     result = sdy.propagate(parse_module(TEXT), registry=REGISTRY, explicit_collectives=True)
     with pytest.raises(UnsupportedError, match=r"linalg(.|\n)*run_sharded"):
         result.local()
+
+
+def test_a_generated_tensor_is_cut_where_its_body_does_not_count() -> None:
+    """A body that reads rows is computed with all rows, and only for the columns of the device."""
+    builder = sdy.Builder(mesh=MESH)
+    index, type_ = sdy.tensor(dtype="index"), sdy.tensor(8, 6, dtype="i32")
+    with builder.function("main", [type_]) as (x,):
+        with (
+            builder.region_op("tensor.generate", [], [type_]) as made,
+            builder.region(made, [index, index]) as (row, _),
+        ):
+            cast = builder.op("arith.index_cast", [row], [sdy.tensor(dtype="i32")])
+            builder.emit("tensor.yield", [cast])
+        builder.return_(builder.op("arith.addi", [x, *made.results], [type_]))
+
+    def generate(op: Any, regions: Any) -> Any:
+        rows, columns = op.result.shape
+        return np.array([[regions[0](np.asarray(row), np.asarray(0))] * columns for row in range(rows)])
+
+    functions = FUNCTIONS | {"tensor.generate": generate, "arith.index_cast": lambda x: x, "arith.addi": np.add}
+    run = assert_runs_sharded(
+        builder.build(), functions, in_shardings={0: ("a", "b")}, registry=REGISTRY, optimize=True
+    )
+    assert run.collectives == ()
+    assert (run.results[0] - run.results[0][0]).any()
+
+
+WINOGRAD = [
+    ("filter", [(4, 3, 3, 6), (6, 6, 6, 4)], "<([i, j, k, l], [m, n, l, i])->([m, n, l, i])"),
+    ("input", [(2, 10, 10, 5), (6, 6, 2, 2, 2, 5)], "<([i, j, k, l], [m, n, o, p, i, l])->([m, n, o, p, i, l])"),
+    ("output", [(6, 6, 2, 2, 2, 4), (2, 8, 8, 4)], "<([i, j, k, l, m, n], [m, o, p, n])->([m, o, p, n])"),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "expected"), WINOGRAD)
+def test_transforms_of_winograd_keep_images_and_channels(name: str, shapes: Any, expected: str) -> None:
+    """Filters, images and channels pass through; windows and tiles are needed whole."""
+    op = make_op(f"linalg.winograd_{name}_transform", shapes, shapes[1:])
+    rule = REGISTRY.get_sharding_rule(op)
+    assert str(rule).startswith(expected)
+    assert sum(map(rule.is_pass_through, range(len(rule.factor_sizes)))) == 2
