@@ -54,7 +54,8 @@ class FlowUse:
         need_rows: The row of each placement that it may need.
         whole_row: The row through which the gathered tensor flows; -1 where the flows are known.
         flows: The pairs of placements that a plan may have; None for any.
-        spans: For each of the equal tensors the first and the last op that uses it.
+        spans: For each of the equal tensors the first and the last op that uses it; none where an earlier use has
+            a copy then, which may be the same.
     """
 
     needs: list[int]
@@ -181,8 +182,9 @@ class TensorFlows:
                 program.enter(row, column, -1.0)
         positions = np.array([self.needs.index(need) for need in needs])
         whole_row = -1 if use.flows is not None else program.row(0.0, 0.0)
+        spans = [] if any(_overlap(known.spans, use.spans) for known in self.uses) else use.spans
         self.uses.append(
-            FlowUse(needs, positions, np.array(give_rows), np.array(need_rows), whole_row, use.flows, use.spans)
+            FlowUse(needs, positions, np.array(give_rows), np.array(need_rows), whole_row, use.flows, spans)
         )
 
     def _add_gathers(self) -> None:
@@ -231,7 +233,8 @@ class TensorFlows:
 
     def _keep(self, shared: int, users: Sequence[tuple[FlowUse, int]], size: float) -> None:
         """Let a shared copy live between two uses, one after the other, that both take it."""
-        for (first, flow), (second, other) in pairwise(sorted(users, key=lambda user: user[0].spans[0])):
+        in_order = sorted((user for user in users if user[0].spans), key=lambda user: user[0].spans[0])
+        for (first, flow), (second, other) in pairwise(in_order):
             spans = [(end + 1, start - 1) for (_, end), (start, _) in zip(first.spans, second.spans, strict=True)]
             spans = [(since, until) for since, until in spans if since <= until]
             if not spans:
@@ -240,6 +243,10 @@ class TensorFlows:
             for entered, value in ((column, 1.0), (shared, 1.0), (flow, -1.0), (other, -1.0)):
                 self.program.enter(row, entered, value)
             self.copies.append(TensorCopy(column, size, spans))
+
+
+def _overlap(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> bool:
+    return any(a <= d and c <= b for (a, b), (c, d) in zip(first, second, strict=False))
 
 
 def _price(memory: Mapping[int, float], spans: Sequence[tuple[int, int]]) -> float:

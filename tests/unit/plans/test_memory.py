@@ -100,3 +100,15 @@ def test_a_shared_copy_lives_between_its_uses():
         spans.append({tuple(copy.spans) for copy in of_w.copies})
     assert spans[0] == {((0, 0),), ((1, 1),), ((2, 2),)}
     assert spans[1] == {((0, 0),), ((2, 2),)}
+
+
+def test_one_copy_for_both_operands_of_an_op_counts_once():
+    """Two operands that are one tensor may have one copy, so that the least memory has one."""
+    text = f"""func.func @main(%x: {Y}) -> {Y} {{
+      %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : ({Y}, {Y}) -> {Y}
+      return %0 : {Y}
+    }}"""
+    planner = _Planner.of(PlanArguments(text, {"data": 4}, machine="h100-8", fix={0: ("data", None)}))
+    columns = PlanColumns.of(planner._model(planner.prices), has_memory=True)
+    (of_x,) = columns._flows
+    assert [len(use.spans) for use in of_x.uses] == [1, 0]

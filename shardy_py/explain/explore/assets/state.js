@@ -83,8 +83,10 @@ class State extends EventTarget {
 }
 
 // A link that chooses a node.
+// A long name breaks behind a slash, not within a layer.
 function nodeLink(state, node, text) {
-  return make("button", { class: "link", type: "button", onclick: () => state.choose(node, { reveal: true }) }, text);
+  const parts = String(text).split(/(?<=\/)/).flatMap((part, at) => at ? [make("wbr"), part] : [part]);
+  return make("button", { class: "link", type: "button", onclick: () => state.choose(node, { reveal: true }) }, parts);
 }
 
 function announce(text) { document.getElementById("live").textContent = text; }

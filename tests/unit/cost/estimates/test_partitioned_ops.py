@@ -317,3 +317,20 @@ func.func @main(%a: tensor<128x64xf32> {_on(*left)}, %b: tensor<64x32xf32> {_on(
   return %0 : tensor<128x32xf32>
 }}""")
     assert cost.communication_bytes.value == sent
+
+
+def test_a_function_that_xla_keeps_is_computed_on_parts():
+    """Shardy has no rule for the error function of a program of JAX; XLA computes it on each device's part."""
+    text = f"""
+module @jit_f attributes {{mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32}} {{
+  {MESH}
+  func.func public @main(%a: {MATRIX} {_on("x", "")}) -> ({MATRIX} {{jax.result_info = "result"}}) {{
+    %0 = stablehlo.exponential %a : {MATRIX}
+    %1 = stablehlo.negate %0 : {MATRIX}
+    %2 = chlo.erf %a : {MATRIX} -> {MATRIX}
+    %3 = stablehlo.add %1, %2 : {MATRIX}
+    return %3 : {MATRIX}
+  }}
+}}"""
+    cost = Session.open(text).evaluate(profile="xla-cpu", partitioner="xla").cost
+    assert _sent(cost)[1] == 0
