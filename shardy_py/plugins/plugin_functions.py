@@ -1,4 +1,4 @@
-"""What the ops of plugins compute, as functions of numpy in the plugin's dictionary ``FUNCTIONS``."""
+"""Functions of numpy that compute the ops of plugins, from a plugin's dictionary ``FUNCTIONS``."""
 
 from __future__ import annotations
 

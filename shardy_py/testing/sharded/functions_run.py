@@ -13,6 +13,7 @@ from shardy_py.api.options import LocalOptions
 from shardy_py.api.result import Result
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.jax.run_report import RunReport, result_lines
 from shardy_py.jax.running_inputs import given_arrays
@@ -61,7 +62,7 @@ def run_functions(
     if compare:
         expected = Interpreter(copy_program(result.program), functions, result.registry).run(main, arrays)
     values = result.main.function_results
-    sizes = [tuple(map(slice, value.shape)) for value in values]
+    sizes = [tuple(map(slice, static_shape(value.type) or ())) for value in values]
     whole = tuple(array[part] for array, part in zip(results, sizes, strict=True))
     shown = [(str(value.type), str(result.program.sharding(value) or "")) for value in values]
     lines = result_lines(result, shown, whole, expected, tolerance=tolerance)
