@@ -27,7 +27,7 @@ _ADDED = 4
 """Number of points of time that get a row after a solve."""
 _TOLERANCE = 1e-6
 _PENALTY = 1e6
-"""What all arguments and results cost beyond a limit, in units of the linear program.
+"""The cost of `PlanMemory.unit` bytes beyond a limit, in units of the linear program.
 
 A limit that is not met by the flows that were added first may be met by others, which the prices of rows show.
 """
@@ -44,7 +44,7 @@ class PlanMemory:
         flows: The flows of the tensors.
         column: The column with the largest memory, in units of `unit` bytes.
         excess: The column with what it exceeds a limit by, which costs more than any plan may take.
-        unit: The bytes of all arguments and results.
+        unit: The bytes of all tensors that live at some time.
     """
 
     model: PlanModel
