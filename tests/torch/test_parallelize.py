@@ -245,6 +245,22 @@ def test_compiled_modules_change_modes_and_shapes(mesh: Any) -> None:
     assert len(parallel.sdy_program.steps) == 3
 
 
+class Masks(nn.Module):
+    """A mask that each device needs whole, and one that is an output."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        keep = sdy.torch.with_sharding_constraint(x > 0, (None, None))
+        return torch.where(~keep, 0, 1).cumsum(0), x > 0.5
+
+
+def test_code_gathers_truth_values(mesh: Any) -> None:
+    """Inductor gathers them as int64 and reads them as bool: the dropout of a backward pass had another mask."""
+    x = torch.linspace(-1, 1, 16).view(4, 4).repeat(2, 1)
+    # The other processes do not answer: what is gathered of them is what this one has, as in this batch.
+    run = torch.compile(sdy.parallelize(Masks(), mesh["data"], x, {"x": ("data",)}), fullgraph=True)
+    torch.testing.assert_close(run(x), Masks()(x))
+
+
 def test_parts_of_a_module_may_be_in_another_mode(mesh: Any) -> None:
     """A normalization that is evaluated while the others train keeps its statistics."""
     model, x = Images(), torch.randn(8, 3, 6, 6)

@@ -40,11 +40,13 @@ class CollectiveCall:
 def _all_gather(builder: GraphBuilder, op: Op, node: Any) -> CollectiveCall:
     groups, dim = op.attributes["groups"], op.attributes["dim"]
     order = builder.groups.positions(groups)
+    # Inductor promotes truth values with the number of devices: it would gather int64 and read it as bool.
+    operand, restore = _as_bytes(builder, node) if _is_bool(op) else (node, lambda gathered: gathered)
     return CollectiveCall(
         "all_gather_into_tensor",
-        _contiguous(builder, node),
+        _contiguous(builder, operand),
         (len(groups[0]), builder.groups.name(groups)),
-        lambda gathered: _joined(builder, gathered, order, dim),
+        lambda gathered: _joined(builder, restore(gathered), order, dim),
     )
 
 
@@ -241,14 +243,23 @@ def _as_numbers(builder: GraphBuilder, op: Op, node: Any, combiner: str) -> tupl
 
     Truth values are reduced as bytes.
     """
-    import torch
-
-    type_ = op.operands[0].type
-    is_bool = getattr(type_, "element_type", "") == "i1"
+    is_bool = _is_bool(op)
     if not is_bool and combiner not in ("and", "or"):
         return node, _REDUCTIONS[combiner], lambda reduced: reduced
     name = "max" if combiner in ("add", "or", "max") else "min"
     if not is_bool:
         return node, name, lambda reduced: reduced
-    numbers = builder.call(torch.ops.aten.to.dtype, node, torch.uint8)
-    return numbers, name, lambda reduced: builder.call(torch.ops.aten.to.dtype, reduced, torch.bool)
+    numbers, restore = _as_bytes(builder, node)
+    return numbers, name, restore
+
+
+def _is_bool(op: Op) -> bool:
+    return getattr(op.operands[0].type, "element_type", "") == "i1"
+
+
+def _as_bytes(builder: GraphBuilder, node: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return truth values as bytes, and what makes truth values of such bytes."""
+    import torch
+
+    to_dtype = torch.ops.aten.to.dtype
+    return builder.call(to_dtype, node, torch.uint8), lambda moved: builder.call(to_dtype, moved, torch.bool)

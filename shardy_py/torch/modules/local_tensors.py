@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from attrs import field
@@ -35,7 +36,7 @@ class ModulePort:
         from torch.distributed.tensor import DTensor
 
         if isinstance(tensor, DTensor):
-            local = distributed(tensor, self.device_mesh, self.placements).to_local()
+            local = _moved(tensor, lambda item: distributed(item, self.device_mesh, self.placements).to_local())
         elif tensor.requires_grad and self.starts:
             local = self._replicated(tensor).redistribute(self.device_mesh, self.placements).to_local()
         else:
@@ -72,13 +73,20 @@ class ModulePort:
 
     def whole(self, local: Any) -> Any:
         """Return the whole tensor of padded shards; gradients pass."""
-        return self.distributed(local).full_tensor() if self.starts else local
+        return _moved(local, lambda shard: self.distributed(shard).full_tensor()) if self.starts else local
 
     def _replicated(self, tensor: Any) -> Any:
         from torch.distributed.tensor import DTensor, Replicate
 
         everywhere = [Replicate()] * self.device_mesh.ndim
         return DTensor.from_local(tensor, self.device_mesh, everywhere, run_check=False)
+
+
+def _moved(tensor: Any, move: Callable[[Any], Any]) -> Any:
+    """Return what a function makes of a tensor by collectives; truth values go as bytes, as Inductor gathers them."""
+    import torch
+
+    return move(tensor.to(torch.uint8)).to(torch.bool) if tensor.dtype == torch.bool else move(tensor)
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
