@@ -263,6 +263,8 @@ class LocalOps(Protocol):
     def collected(self, op: Op, dim: int, parts: int) -> float | None:
         """Return what the local form of an op sends where its first operand is sharded, and its results are whole.
 
+        The local form combines the results itself then: nothing adds up partial results after it.
+
         Args:
             op: An op of the program before it becomes local, with a local form.
             dim: The dimension of the operand that is sharded.

@@ -140,9 +140,12 @@ def _summed(op: Op, dim: int, parts: int) -> float | None:
 
 
 def _looked_up(op: Op, dim: int, parts: int) -> float | None:
-    """Return what it takes to add up what the devices have of the elements that a gather takes."""
-    numbers = dimension_numbers_of(op, "dimension_numbers")
-    return 2 * (parts - 1) / parts if dim in numbers.dims("start_index_map") else None
+    """Return what it takes to add up what the devices have of the windows that a gather takes.
+
+    Single elements give partial results, which a collective of the program adds up, not the local form.
+    """
+    is_indexed = dim in dimension_numbers_of(op, "dimension_numbers").dims("start_index_map")
+    return 2 * (parts - 1) / parts if is_indexed and op.attributes["slice_sizes"][dim] > 1 else None
 
 
 def _chosen(op: Op, dim: int, parts: int) -> float | None:

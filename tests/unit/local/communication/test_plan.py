@@ -143,6 +143,25 @@ def test_what_is_scattered_along_several_dimensions_is_that_of_one_device() -> N
     assert compare(SCATTERED, *(rng.normal(size=(16, 16)).astype(np.float32) for _ in range(2))) == []
 
 
+LOOKED_UP = program(
+    f"""  %0 = stablehlo.sine %a {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{}}, {{"x"}}]>]>}} : {T}
+  %1 = "stablehlo.gather"(%0, %i) <{{slice_sizes = array<i64: 1, 1>, dimension_numbers = #stablehlo.gather<
+    collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>}}>
+    : ({T}, tensor<8x2xi32>) -> tensor<8xf32>""",
+    f'%a: {T} {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"y"}}]>}}, %i: tensor<8x2xi32>',
+    "tensor<8xf32>",
+    "%1",
+    mesh='"x"=2, "y"=2',
+)
+
+
+def test_elements_that_devices_look_up_in_their_parts_are_added_up() -> None:
+    """The local form of a gather of single elements gives partial results, and the plan must not count on more."""
+    local = sdy.propagate(LOOKED_UP, explicit_collectives=True).local()
+    read = map(local.ops.read_collective, local.program.functions["main"].walk())
+    assert "all_reduce" in [item.kind for item in read if item is not None]
+
+
 def random_program(random: Random) -> str:
     """Return a small program of sums, products and functions on tensors that are sharded in several ways."""
     specs = ('[{"x"}, {}]', '[{}, {"x"}]', "[{}, {}]")
