@@ -42,6 +42,12 @@ CASES = [
         spread("2, 0"),
         constants={1: "[3, 15, 9]"},
     ),
+    *[
+        Case(
+            "stablehlo.dynamic_iota", ["2xi64"], ["9x15xf32"], f"iota_dimension = {dim} : i64", constants={0: "[9, 15]"}
+        )
+        for dim in (0, 1)
+    ],
     Case("stablehlo.reshape", ["9x15xf32"], ["135xf32"]),
     Case("stablehlo.reshape", ["3x9x5xf32"], ["27x5xf32"]),
     Case("stablehlo.reshape", ["45x6xf32"], ["9x5x6xf32"]),
