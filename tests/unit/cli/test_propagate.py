@@ -150,7 +150,7 @@ def test_what_cannot_be_propagated(module: str, shardy: Any, text: str, expected
     [
         (["missing.mlir"], "missing.mlir: error: cannot read"),
         (["."], ".: error: cannot read"),
-        (["in.mlir", "-o", "missing/out.mlir"], "missing/out.mlir: error: No such file"),
+        (["in.mlir", "-o", "missing/out.mlir"], "missing/out.mlir: error: there is no folder missing"),
         (["in.mlir", "-o", "."], "error: Is a directory"),
         (["in.mlir", "--mesh", "a"], "NAME=SIZE"),
         (["in.mlir", "--mesh", "a=2,a=2"], "NAME=SIZE"),

@@ -27,6 +27,14 @@ def reshape(x: Any, *, local: Any) -> Any:
     return x.reshape(local.results[0].shape)
 
 
+def count_along_rows(shape: Any, *, local: Any) -> Any:
+    """The place of each element in its row, for the elements that the device has to make."""
+    (rows, columns), result = shape, local.results[0]
+    if (rows, columns) != result.whole:
+        raise ValueError(f"{shape} is not the whole shape")
+    return np.broadcast_to(result.positions[1].astype(np.float64), result.shape)
+
+
 def with_shape(function: Any) -> Any:
     """An op with another operand that holds the whole shape, of which each device needs all."""
 
@@ -97,6 +105,7 @@ CASES = [
         [(4, 2, 6)],
         {"broadcast_dimensions": (0, 2)},
     ),
+    Case("dynamic_iota", [np.array([4, 6])], count_along_rows, [(4, 6)], {"iota_dimension": 1}),
     Case("reshape", [(8, 6)], reshape, [(48,)]),
     Case("mhlo.bitcast", [(8, 4, 6)], reshape, [(2, 16, 6)]),
     Case("mhlo.copy", [(8, 6)], lambda x: x),
