@@ -7,11 +7,56 @@ needed at a time.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import field
 
-from shardy_py.values import define
+from shardy_py.values import define, frozen
+
+
+@frozen
+class Ticks:
+    """Times, as runs of neighbours.
+
+    Args:
+        runs: The first and the last time of each run, in order; something lies between one run and the next.
+    """
+
+    runs: tuple[tuple[int, int], ...] = ()
+
+    def __or__(self, other: Ticks) -> Ticks:
+        """Return the times of both.
+
+        >>> (ticks_between(1, 3) | ticks_between(7, 8) | ticks_between(4, 5)).runs
+        ((1, 5), (7, 8))
+        """
+        runs: list[tuple[int, int]] = []
+        for start, stop in sorted((*self.runs, *other.runs)):
+            if runs and start <= runs[-1][1] + 1:
+                runs[-1] = runs[-1][0], max(runs[-1][1], stop)
+            else:
+                runs.append((start, stop))
+        return Ticks(tuple(runs))
+
+    def common_runs(self, other: Ticks) -> Iterator[tuple[int, int]]:
+        """Yield the first and the last time of each run of times that both have."""
+        few, many = sorted((self.runs, other.runs), key=len)
+        for start, stop in few:
+            # The last time of a run is at least its first one.
+            number = bisect_left(many, start, key=_last)
+            while number < len(many) and many[number][0] <= stop:
+                yield max(start, many[number][0]), min(stop, many[number][1])
+                number += 1
+
+
+def _last(run: tuple[int, int]) -> int:
+    return run[1]
+
+
+def ticks_between(start: int, stop: int) -> Ticks:
+    """Return all times from the first to the last one."""
+    return Ticks(((start, stop),))
 
 
 @define(eq=False)
@@ -20,13 +65,13 @@ class ValueBuffer:
 
     Args:
         bytes: Its size.
-        ticks: The times at which one of the values is there, a bit for each.
+        ticks: The times at which one of the values is there.
         is_argument: Whether it is the memory of a donated argument.
         is_result: Whether a result of the main function lies there at the end.
     """
 
     bytes: int
-    ticks: int = 0
+    ticks: Ticks = Ticks()
     is_argument: bool = False
     is_result: bool = False
 
@@ -36,15 +81,6 @@ class ValueBuffer:
         self.ticks |= other.ticks
         self.is_argument |= other.is_argument
         self.is_result |= other.is_result
-
-
-def ticks_between(start: int, stop: int) -> int:
-    """Return the bits of all times from the first to the last one.
-
-    >>> bin(ticks_between(1, 3))
-    '0b1110'
-    """
-    return (1 << (stop + 1)) - (1 << start)
 
 
 @define(eq=False)
@@ -103,9 +139,9 @@ def heap_bytes(buffers: Iterable[ValueBuffer], ticks: int, *, reserves_results: 
         temporaries = _not_in_results(allocated, temporaries)
     changes = [0] * (ticks + 1)
     for buffer in temporaries:
-        for start, stop in _spans(buffer.ticks):
+        for start, stop in buffer.ticks.runs:
             changes[start] += buffer.bytes
-            changes[stop] -= buffer.bytes
+            changes[stop + 1] -= buffer.bytes
     held, total = [], 0
     for change in changes[:ticks]:
         total += change
@@ -116,31 +152,16 @@ def heap_bytes(buffers: Iterable[ValueBuffer], ticks: int, *, reserves_results: 
 def _not_in_results(allocated: Sequence[ValueBuffer], temporaries: Iterable[ValueBuffer]) -> list[ValueBuffer]:
     """Return the temporary values that fit into the memory of no result, the largest first."""
     # A result that is as large is placed before a temporary value.
-    places = sorted(([buffer.bytes, buffer.ticks] for buffer in allocated if buffer.bytes), key=lambda place: place[0])
+    places = sorted((buffer for buffer in allocated if buffer.bytes), key=lambda place: place.bytes)
+    taken = [place.ticks for place in places]
     left, first = [], len(places)
     for buffer in sorted(temporaries, key=lambda item: -item.bytes):
-        while first and places[first - 1][0] >= buffer.bytes:
+        while first and places[first - 1].bytes >= buffer.bytes:
             first -= 1
-        for place in places[first:]:
-            if not place[1] & buffer.ticks:
-                place[1] |= buffer.ticks
+        for number in range(first, len(places)):
+            if not any(taken[number].common_runs(buffer.ticks)):
+                taken[number] |= buffer.ticks
                 break
         else:
             left.append(buffer)
     return left
-
-
-def _first(ticks: int) -> int:
-    return (ticks & -ticks).bit_length() - 1
-
-
-def _spans(ticks: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of bits: the first of each, and the one behind its last."""
-    offset = 0
-    while ticks:
-        zeros = _first(ticks)
-        ticks >>= zeros
-        ones = (~ticks & (ticks + 1)).bit_length() - 1
-        yield offset + zeros, offset + zeros + ones
-        ticks >>= ones
-        offset += zeros + ones

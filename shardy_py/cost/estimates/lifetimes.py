@@ -282,7 +282,8 @@ class Lifetimes:
         ours, theirs = self.groups[identity(output)], self.groups[identity(operand)]
         now = self._spans[identity(output)][0]
         is_placed = ours.is_result and (theirs.is_result or theirs.is_argument)
-        if ours.bytes == theirs.bytes and not is_placed and not ours.ticks & theirs.ticks & ~(1 << now):
+        meet_only_now = all(run == (now, now) for run in ours.ticks.common_runs(theirs.ticks))
+        if ours.bytes == theirs.bytes and not is_placed and meet_only_now:
             self.groups.join(identity(operand), identity(output))
             self.replaced.add(identity(operand))
 

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("jaxlib", reason="the frontend is jaxlib's")
 
-from shardy_py.cost.estimates.buffers import ValueBuffer, heap_bytes, ticks_between
+from shardy_py.cost.estimates.buffers import Ticks, ValueBuffer, heap_bytes, ticks_between
 from shardy_py.cost.session import Session
+
+
+@given(st.tuples(*[st.lists(st.tuples(st.integers(0, 20), st.integers(0, 4)), max_size=6)] * 2))
+def test_ticks_are_sets_of_times(spans):
+    """The union has the times of both, in runs that do not touch; the common runs are those of both."""
+    first, second = (
+        reduce(Ticks.__or__, (ticks_between(at, at + more) for at, more in item), Ticks()) for item in spans
+    )
+    runs = (first | second).runs
+    assert _times(runs) == _times(first.runs) | _times(second.runs)
+    assert all(stop + 1 < start for (_, stop), (start, _) in pairwise(runs))
+    assert _times(first.common_runs(second)) == _times(first.runs) & _times(second.runs)
+
+
+def _times(runs):
+    return {time for start, stop in runs for time in range(start, stop + 1)}
 
 
 def _buffers():
