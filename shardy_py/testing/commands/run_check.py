@@ -13,6 +13,7 @@ import click
 from shardy_py.cli.files import echo_report, read_input
 from shardy_py.errors import Diagnostic, PluginError, did_you_mean, require_library
 from shardy_py.plugins import Registry
+from shardy_py.plugins.load_errors import Candidate, blame
 from shardy_py.plugins.manager import find_entry_points
 from shardy_py.plugins.plugin_files import load_plugin_file
 from shardy_py.plugins.plugin_functions import functions_of_module
@@ -55,8 +56,6 @@ def _load_plugin(plugin: str) -> tuple[Any, bool]:
             )
             raise PluginError(Diagnostic("plugin-import", f"there is no file and no plugin {plugin!r}", hint=hint))
         return load_plugin_file(plugin), False
-    try:
-        return points[plugin].load(), True
-    except Exception as error:
-        message = f"the plugin {plugin!r} cannot be imported: {type(error).__name__}: {error}"
-        raise PluginError(Diagnostic("plugin-import", message)) from error
+    candidate = Candidate(plugin, "", points[plugin].load)
+    with blame(candidate):
+        return candidate.load(), True
