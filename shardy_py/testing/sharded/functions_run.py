@@ -63,8 +63,8 @@ def run_functions(
         expected = Interpreter(copy_program(result.program), functions, result.registry).run(main, arrays)
     values = result.main.function_results
     sizes = [tuple(map(slice, static_shape(value.type) or ())) for value in values]
-    whole = tuple(array[part] for array, part in zip(results, sizes, strict=True))
+    unpadded = tuple(array[part] for array, part in zip(results, sizes, strict=True))
     shown = [(str(value.type), str(result.program.sharding(value) or "")) for value in values]
-    lines = result_lines(result, shown, whole, expected, tolerance=tolerance)
+    lines = result_lines(result, shown, unpadded, expected, tolerance=tolerance)
     compared_with = "one device, without shardings" if compare else ""
-    return RunReport(devices.count, "numpy", lines, seconds, compared_with, whole)
+    return RunReport(devices.count, "numpy", lines, seconds, compared_with, unpadded)

@@ -51,10 +51,10 @@ class DynamicParts:
         """Return where the part begins and ends."""
         writer, full = self.writer, self.value.shape[dim]
         if is_derived(size):
-            whole = self._size(dim)
+            full_size = self._size(dim)
             if size == full:
-                return writer.scalar("0", _INDEX), whole
-            part = writer.binary("divide", whole, writer.scalar(str(full // size), _INDEX))
+                return writer.scalar("0", _INDEX), full_size
+            part = writer.binary("divide", full_size, writer.scalar(str(full // size), _INDEX))
             start = writer.binary("multiply", self._position(self.starts[dim], size), part)
             return start, writer.binary("add", start, part)
         low, high = (writer.scalar(str(number), _INDEX) for number in (0, full - size))

@@ -348,12 +348,12 @@ def test_a_generated_tensor_is_cut_where_its_body_does_not_count() -> None:
     index, type_ = sdy.tensor(dtype="index"), sdy.tensor(8, 6, dtype="i32")
     with builder.function("main", [type_]) as (x,):
         with (
-            builder.region_op("tensor.generate", [], [type_]) as made,
-            builder.region(made, [index, index]) as (row, _),
+            builder.region_op("tensor.generate", [], [type_]) as generated,
+            builder.region(generated, [index, index]) as (row, _),
         ):
             cast = builder.op("arith.index_cast", [row], [sdy.tensor(dtype="i32")])
             builder.emit("tensor.yield", [cast])
-        builder.return_(builder.op("arith.addi", [x, *made.results], [type_]))
+        builder.return_(builder.op("arith.addi", [x, *generated.results], [type_]))
 
     def generate(op: Any, regions: Any) -> Any:
         rows, columns = op.result.shape
