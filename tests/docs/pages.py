@@ -159,8 +159,10 @@ def run_console(block: Block, directory: Path, *, is_copy: bool) -> None:
             check_install(install)
         if not command or (command.startswith("python -m pytest") and not is_copy):
             continue
+        errors = directory / "errors.txt"
         done = subprocess.run(
-            ["bash", "-c", command],
+            # What a page leaves out is kept here, as it says why a command failed.
+            ["bash", "-c", command.replace("2>/dev/null", f"2>>'{errors}'")],
             cwd=directory,
             env={
                 **os.environ,
@@ -174,9 +176,11 @@ def run_console(block: Block, directory: Path, *, is_copy: bool) -> None:
             text=True,
             timeout=300,
         )
-        assert done.returncode == int(block.options.get("exit", 0)), f"{block.place}: {command}\n{done.stdout}"
+        unseen = errors.read_text(encoding="utf-8") if errors.exists() else ""
+        ended = done.returncode == int(block.options.get("exit", 0))
+        assert ended, f"{block.place}: {command}\n{done.stdout}\n{unseen}"
         same = not expected or doctest.OutputChecker().check_output(expected, done.stdout, _FLAGS)
-        assert same, f"{block.place}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        assert same, f"{block.place}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}\n{unseen}"
 
 
 def check_install(command: str) -> None:
