@@ -100,8 +100,7 @@ def plan(arguments: PlanArguments) -> ShardingPlan:
     Raises:
         ShardyError: the module or an option is not valid, the program has no mesh, or no plan meets the budget.
     """
-    session = arguments.options.open(_as_it_stands(narrow(arguments, ProgramInput)), keep_names=True)
-    return plan_session(session, narrow(arguments, PlanSettings))
+    return _Planner.of(arguments).best()
 
 
 def plan_session(session: Session, settings: PlanSettings) -> ShardingPlan:
@@ -114,10 +113,7 @@ def plan_session(session: Session, settings: PlanSettings) -> ShardingPlan:
     Raises:
         ShardyError: a setting is not valid, the program has no mesh, or no plan meets the budget.
     """
-    planner = _Planner.of(session, settings)
-    if settings.minimise == "memory":
-        planner = planner.within_least_memory()
-    return planner.run()
+    return _Planner.of_session(session, settings).best()
 
 
 Input = TypeVar("Input", bound=ProgramInput)
@@ -140,7 +136,12 @@ class _Planner:
     tied: dict[int, int] = field(factory=dict)
 
     @classmethod
-    def of(cls, session: Session, settings: PlanSettings) -> _Planner:
+    def of(cls, arguments: PlanArguments) -> _Planner:
+        session = arguments.options.open(_as_it_stands(narrow(arguments, ProgramInput)), keep_names=True)
+        return cls.of_session(session, narrow(arguments, PlanSettings))
+
+    @classmethod
+    def of_session(cls, session: Session, settings: PlanSettings) -> _Planner:
         assert session.source is not None, "only a session that was opened is planned"
         source = _as_it_stands(session.source)
         if session.like == "jit" and source.like != "jit":
@@ -168,6 +169,11 @@ class _Planner:
         if settings.results == "like-arguments":
             planner.tied = next_states(planner.graph)
         return planner
+
+    def best(self) -> ShardingPlan:
+        """Return the best plan for what is to become small."""
+        planner = self.within_least_memory() if self.settings.minimise == "memory" else self
+        return planner.run()
 
     def within_least_memory(self) -> _Planner:
         """Return a planner whose memory budget is what the plan with the least memory needs."""

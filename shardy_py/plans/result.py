@@ -59,6 +59,16 @@ class KnownLayout:
         return self.plan.seconds
 
     @property
+    def sent_bytes(self) -> float:
+        """The bytes that one device sends, by the estimator."""
+        return self.plan.sent_bytes
+
+    @property
+    def peak_bytes(self) -> float:
+        """The most memory that a device uses."""
+        return self.plan.peak_bytes
+
+    @property
     def title(self) -> str:
         """Its name, and what its axes do."""
         return f"{self.name} ({self.axes})" if self.axes else self.name
@@ -72,8 +82,8 @@ class KnownLayout:
             "name": self.name,
             "axes": self.axes,
             "seconds": self.seconds,
-            "sent_bytes": self.plan.sent_bytes,
-            "peak_bytes": self.plan.peak_bytes,
+            "sent_bytes": self.sent_bytes,
+            "peak_bytes": self.peak_bytes,
             "reason": self.reason,
             "inputs": self.plan.specs,
         }
