@@ -196,7 +196,7 @@ class ShardingPlan:
 
     @property
     def title(self) -> str:
-        """What the axes do: roles with the axes that have them, such as ``batch over data``."""
+        """Roles with the axes that have them, such as ``batch over data``."""
         axes: dict[str, list[str]] = {}
         for axis, roles in self.roles.items():
             axes.setdefault(" and ".join(roles) or "replicated", []).append(axis)
