@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any
 
-from attrs import asdict, field
+from attrs import field
 
 from shardy_py.plans.write import WrittenPlan
 from shardy_py.report.sharding_html import ShardedTensor, sharding_table
@@ -37,17 +37,13 @@ class KnownLayout:
     Args:
         name: Its name.
         axes: What its axes do.
-        seconds: The time by the estimator.
-        sent_bytes: The bytes that one device sends, by the estimator.
-        peak_bytes: The most memory that a device uses.
+        plan: The best plan that has this layout.
         reason: The difference from the plan, in words.
     """
 
     name: str
     axes: str
-    seconds: float
-    sent_bytes: float
-    peak_bytes: float
+    plan: ShardingPlan = field(repr=False)
     reason: str
 
     @classmethod
@@ -55,16 +51,42 @@ class KnownLayout:
         cls, name: str, axes: str, layout: ShardingPlan, plan: ShardingPlan, budget: float | None = None
     ) -> KnownLayout:
         """Return a layout, priced, beside a plan."""
-        sizes = layout.sent_bytes, layout.peak_bytes
-        return cls(name, axes, layout.seconds, *sizes, ", ".join(_differences(layout, plan, budget)))
+        return cls(name, axes, layout, ", ".join(_differences(layout, plan, budget)))
+
+    @property
+    def seconds(self) -> float:
+        """The time by the estimator."""
+        return self.plan.seconds
+
+    @property
+    def sent_bytes(self) -> float:
+        """The bytes that one device sends, by the estimator."""
+        return self.plan.sent_bytes
+
+    @property
+    def peak_bytes(self) -> float:
+        """The most memory that a device uses."""
+        return self.plan.peak_bytes
+
+    @property
+    def title(self) -> str:
+        """Its name, and what its axes do."""
+        return f"{self.name} ({self.axes})" if self.axes else self.name
 
     def __str__(self) -> str:
-        title = f"{self.name} ({self.axes})" if self.axes else self.name
-        return f"{title}: {format_seconds(self.seconds)}, {self.reason}"
+        return f"{self.title}: {format_seconds(self.seconds)}, {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as plain data; sizes are in bytes, times in seconds."""
-        return asdict(self)
+        return {
+            "name": self.name,
+            "axes": self.axes,
+            "seconds": self.seconds,
+            "sent_bytes": self.sent_bytes,
+            "peak_bytes": self.peak_bytes,
+            "reason": self.reason,
+            "inputs": self.plan.specs,
+        }
 
 
 def _differences(layout: ShardingPlan, plan: ShardingPlan, budget: float | None) -> Iterator[str]:
@@ -171,6 +193,14 @@ class ShardingPlan:
     def specs(self) -> dict[str, str]:
         """Argument to sharding as JAX writes it."""
         return {name: partition_spec(sharding) for name, sharding in self.inputs.items()}
+
+    @property
+    def title(self) -> str:
+        """Roles with the axes that have them, such as ``batch over data``."""
+        axes: dict[str, list[str]] = {}
+        for axis, roles in self.roles.items():
+            axes.setdefault(" and ".join(roles) or "replicated", []).append(axis)
+        return ", ".join(f"{roles} over {' and '.join(names)}" for roles, names in axes.items())
 
     @property
     def head(self) -> tuple[str, ...]:

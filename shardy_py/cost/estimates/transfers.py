@@ -224,7 +224,7 @@ class TransferPricer:
             kind, how = "collective_permute", _HALO
             seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
         transfer = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
-        return Priced(node, transfer, is_halo=True, operand=halo.operand)
+        return Priced(node, transfer, halo=halo)
 
     def _transfer(
         self,

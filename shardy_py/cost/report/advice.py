@@ -63,6 +63,9 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
     for number, layout in enumerate(advice.layouts, start=1):
         note = "" if not advice.goal.excess(layout.figures) else ", which does not fit"
         specs = [f"{name}: {spec}" for name, spec in layout.specs.items()]
+        if layout.constraint_count:
+            constraints = "1 constraint" if layout.constraint_count == 1 else f"{layout.constraint_count} constraints"
+            specs.append(f"and {constraints} inside")
         _print(console, f"{number}. {layout.name}{note}", specs)
 
 

@@ -66,7 +66,7 @@ class SliceCost(CostOpInterface):
         starts = tuple(start - (place[1] if place and place[0] == dim else 0) for dim, start in enumerate(starts))
         pairs = zip(starts, strides, tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
         return tuple(
-            Window(0, dim, dim, 1, stride, -start, is_padded=False)
+            Window(0, dim, dim, 1, stride, -start, is_padded=False, is_joined=place is None)
             for dim, (start, stride, size, out) in enumerate(pairs)
             if size != out
         )
