@@ -114,8 +114,7 @@ class _Estimator:
         counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            may_send = node.kind.may_communicate or self.pricer.local_ops is not None
-            priced = self.pricer.price(node) if may_send and not node.sections else []
+            priced = [] if node.sections else self.pricer.price(node)
             if priced:
                 moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
@@ -163,7 +162,8 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        if priced and (not node.kind.may_communicate or any(item.transfer.kind == "all_reduce" for item in priced)):
+        is_sent = any(not item.is_halo for item in priced) and not node.kind.may_communicate
+        if is_sent or any(item.transfer.kind == "all_reduce" for item in priced):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)
