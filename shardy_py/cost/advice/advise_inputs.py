@@ -35,6 +35,7 @@ from shardy_py.cost.advice.pricing import Figures, Goal, Judge
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError, ShardyError
 from shardy_py.extensions import function
+from shardy_py.frontends.select import frontend_of
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define
@@ -103,7 +104,14 @@ def advise_session_inputs(
     layouts = search.run()
     problem = budget_problem(goal, layouts[0].figures, "layout") if layouts else None
     return InputAdvice(
-        goal, layouts, judge.tried, prod(axis.size for axis in mesh.axes), machine, problem, session.warnings
+        goal,
+        layouts,
+        judge.tried,
+        prod(axis.size for axis in mesh.axes),
+        machine,
+        problem,
+        session.warnings,
+        frontend_of(session.program).name,
     )
 
 

@@ -15,9 +15,10 @@ from shardy_py.api.main_function import argument_names, arguments_of
 from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic
+from shardy_py.frontends.select import WRITTEN_AS_JAX
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.sharding.axes import AxisRef
-from shardy_py.sharding.jax_text import partition_spec
+from shardy_py.sharding.jax_text import axes_text, partition_spec
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.tensor import DimensionSharding, TensorSharding
 from shardy_py.values import frozen
@@ -161,6 +162,7 @@ class InputAdvice:
         machine: The name of the machine, or None.
         problem: By how much the best exceeds the memory budget; None if it fits.
         warnings: What is worth knowing of the program.
+        frontend: The name of the frontend that the program came through.
     """
 
     goal: Goal
@@ -170,6 +172,12 @@ class InputAdvice:
     machine: str | None = None
     problem: Diagnostic | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    frontend: str = "mlir"
+
+    def lines_of(self, layout: ArgumentShardings) -> list[str]:
+        """Return the sharding of each argument in a layout, as one writes it for programs of the frontend."""
+        write = partition_spec if self.frontend in WRITTEN_AS_JAX else axes_text
+        return [f"{name}: {write(sharding)}" for name, sharding in layout.shardings.items()]
 
     def __str__(self) -> str:
         """Return what each layout costs, the best first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 pytest.importorskip("jaxlib", reason="the programs are MLIR text")
 
@@ -46,6 +47,14 @@ def test_tensor_parallelism_is_that_of_megatron(advice):
     """The first weights are split by columns, the second ones by rows, so that only the last product is reduced."""
     actual = _layout(advice, data="data", model="tensor")
     assert list(actual.specs.values()) == ['P("data", None)', 'P(None, "model")', 'P("model", None)']
+
+
+def test_shardings_are_in_the_words_of_the_frontend(advice):
+    """For a program that JAX knows nothing of they are what `propagate` takes."""
+    actual = _layout(advice, data="data", model="tensor")
+    assert [line.partition(": ")[2] for line in advice.lines_of(actual)] == list(actual.specs.values())
+    written = evolve(advice, frontend="graph").lines_of(actual)
+    assert [line.partition(": ")[2] for line in written] == ["('data', None)", "(None, 'model')", "('model', None)"]
 
 
 def test_fully_sharded_parameters_have_every_axis(advice):
