@@ -75,7 +75,7 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else MeshPlacement(machine, axes or {})
-    pricer = TransferPricer(sizes, registry, placement, rules, mesh, local_ops)
+    pricer = TransferPricer(sizes, registry, flattener.rule_of, placement, rules, mesh, local_ops)
     estimator = _Estimator(main, flattener, machine, rules, sizes, pricer, section)
     estimator.run()
     estimator.pricer.check_meshes()

@@ -10,7 +10,7 @@ from attrs import field
 
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.estimates import formulas
-from shardy_py.cost.estimates.graph import Node
+from shardy_py.cost.estimates.graph import Node, RuleOf
 from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of, is_sliced_from_whole, reshards_before
 from shardy_py.cost.estimates.merged_communications import Priced, combine, group_key
 from shardy_py.cost.estimates.sizes import LocalSizes
@@ -100,6 +100,7 @@ class TransferPricer:
     Args:
         sizes: Measures values.
         registry: The definitions of ops.
+        rule_of: Gives the rule of an op.
         placement: Where the meshes lie on a machine; None for no times.
         profile: The rules of the backend.
         mesh: The mesh of the devices that collectives of the program name; None where it has no shardings of them.
@@ -108,6 +109,7 @@ class TransferPricer:
 
     sizes: LocalSizes
     registry: Registry
+    rule_of: RuleOf
     placement: MeshPlacement | None
     profile: Profile = NO_PROFILE
     mesh: Mesh | None = None
@@ -136,7 +138,7 @@ class TransferPricer:
             return [self._priced_sdy(node)]
         kind = node.kind
         if not kind.may_communicate and self.local_ops is None:
-            return list(self._priced_form(node))
+            return self._priced_form(node)
         if not kind.may_communicate:
             written = self._read_collective(op)
             return [] if written is None else [self._priced_own(node, written)]
@@ -179,11 +181,14 @@ class TransferPricer:
         collective = None if self.local_ops is None else self.local_ops.read_collective(op)
         return None if collective is None or not collective.groups else _own_collective(collective, self.mesh)
 
-    def _priced_form(self, node: Node) -> Iterator[Priced]:
-        """Yield the transfers of the local form of an op whose dialect does not say what they are."""
+    def _priced_form(self, node: Node) -> list[Priced]:
+        """Return the transfers of the local form of an op whose dialect does not say what they are."""
         op, sizes = node.op, self.sizes
-        if self.registry.get_local(op) is None:
-            return
+        rule = self.rule_of(op)
+        # Nearly all ops move nothing along a dimension.
+        if rule is None or not rule.permutation_factors:
+            return []
+        priced = []
         operands, results = ([sizes.sharding(value) for value in values] for values in (op.operands, op.results))
         mesh = next((sizes.mesh(item) for item in (*operands, *results) if item is not None), None)
         for written in collectives_of_form(op, operands, results, self.registry):
@@ -193,7 +198,8 @@ class TransferPricer:
             sent, seconds = _PRICES[written.kind](group.devices, before, after, group.parts or ())
             sent, times = round(sent * collective.share), None if group.parts is None else seconds
             transfer = self._transfer(node, written.kind, group.axes, group.devices, sent, times, _FORM)
-            yield Priced(node, transfer, is_halo=True)
+            priced.append(Priced(node, transfer, is_halo=True))
+        return priced
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")
