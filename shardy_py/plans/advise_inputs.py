@@ -15,6 +15,7 @@ from shardy_py.cost.advice.as_written import WrittenJudge
 from shardy_py.cost.advice.layouts import ArgumentShardings, InputAdvice
 from shardy_py.cost.advice.pricing import Goal, Judge
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.planning import PlanSettings, plan_session
 from shardy_py.plans.result import ShardingPlan
 
@@ -46,6 +47,7 @@ def advise_inputs(arguments: AdviseInputsArguments) -> InputAdvice:
         plan.machine,
         plan.to_mlir(),
         session.warnings,
+        frontend_of(session.program).name,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.frontends.select import WRITTEN_AS_JAX
 from shardy_py.plans.write import WrittenPlan
 from shardy_py.report.sharding_html import ShardedTensor, sharding_table
-from shardy_py.sharding.jax_text import partition_spec
+from shardy_py.sharding.jax_text import axes_text, partition_spec
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import frozen
@@ -133,10 +134,6 @@ class PlannedConstraint:
         return f"the result of {self.op}" if self.operand is None else f"operand {self.operand} of {self.op}"
 
 
-_OF_JAX = ("mlir", "jit", "jax", "hlo", "xdsl", "program", "torch")
-"""The frontends for whose programs a plan is written for JAX."""
-
-
 @frozen(eq=False)
 class ShardingPlan:
     """A plan for a program on a machine.
@@ -239,7 +236,7 @@ class ShardingPlan:
         return f"No plan of this space takes less than {bound}: {self.space}"
 
     def __str__(self) -> str:
-        return self.to_jax() if self.frontend in _OF_JAX else self.to_propagate()
+        return self.to_jax() if self.frontend in WRITTEN_AS_JAX else self.to_propagate()
 
     def _repr_html_(self) -> str:
         tensors = [ShardedTensor(name, sharding) for name, sharding in self.inputs.items()]
@@ -269,12 +266,12 @@ class ShardingPlan:
     def to_propagate(self) -> str:
         """Return the plan as Python for `propagate`, with the constraints as comments."""
         lines = [*(f"# {line}" for line in self.head), "in_shardings = {"]
-        lines += [f"    {name!r}: {_spec(sharding)}," for name, sharding in self.inputs.items()]
+        lines += [f"    {name!r}: {axes_text(sharding)}," for name, sharding in self.inputs.items()]
         lines += ["}"]
         if self.results:
-            shardings = [f"    {number}: {_spec(sharding)}," for number, sharding in self.results.items()]
+            shardings = [f"    {number}: {axes_text(sharding)}," for number, sharding in self.results.items()]
             lines += ["out_shardings = {", *shardings, "}"]
-        lines += [f"# on {item.tensor}: {_spec(item.sharding)}  {item.location}" for item in self.constraints]
+        lines += [f"# on {item.tensor}: {axes_text(item.sharding)}  {item.location}" for item in self.constraints]
         return "\n".join(lines)
 
     def to_torch(self) -> str:
@@ -319,12 +316,6 @@ class ShardingPlan:
                 for constraint in self.constraints
             ],
         }
-
-
-def _spec(sharding: TensorSharding) -> str:
-    """Return a sharding as `propagate` takes it: the axes of each dimension."""
-    dims = [tuple(axis.name for axis in dim.axes) for dim in sharding.dim_shardings]
-    return str(tuple(None if not axes else axes[0] if len(axes) == 1 else axes for axes in dims))
 
 
 def _few(names: tuple[str, ...]) -> str:

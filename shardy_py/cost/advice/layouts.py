@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
 from shardy_py.cost.advice.pricing import Figures, Goal
 from shardy_py.errors import Diagnostic
-from shardy_py.sharding.jax_text import partition_spec
+from shardy_py.frontends.select import WRITTEN_AS_JAX
+from shardy_py.sharding.jax_text import axes_text, partition_spec
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
 
@@ -53,9 +54,13 @@ class ArgumentShardings:
     @property
     def specs(self) -> dict[str, str]:
         """Argument to its sharding as JAX writes it; layers of equal shardings share a pattern of their names."""
+        return self.written(partition_spec)
+
+    def written(self, write: Callable[[TensorSharding | None], str]) -> dict[str, str]:
+        """Return argument to its sharding as text; layers of equal shardings share a pattern of their names."""
         specs: dict[str, dict[str, str]] = defaultdict(dict)
         for name, sharding in self.shardings.items():
-            specs[layer_pattern(name)][name] = partition_spec(sharding)
+            specs[layer_pattern(name)][name] = write(sharding)
         rows: dict[str, str] = {}
         for pattern, members in specs.items():
             rows |= {pattern: next(iter(members.values()))} if len(set(members.values())) == 1 else members
@@ -85,6 +90,7 @@ class InputAdvice:
         machine: The name of the machine.
         text: The program with the best layout that was planned, and its constraints.
         warnings: What is worth knowing of the program.
+        frontend: The name of the frontend that the program came through.
     """
 
     goal: Goal
@@ -93,6 +99,12 @@ class InputAdvice:
     machine: str
     text: str = attrs.field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
+    frontend: str = "mlir"
+
+    def lines_of(self, layout: ArgumentShardings) -> list[str]:
+        """Return the sharding of each argument in a layout, as one writes it for programs of the frontend."""
+        write = partition_spec if self.frontend in WRITTEN_AS_JAX else axes_text
+        return [f"{name}: {spec}" for name, spec in layout.written(write).items()]
 
     def __str__(self) -> str:
         """Return what each layout costs, the best first."""

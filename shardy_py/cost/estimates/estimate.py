@@ -76,7 +76,7 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else MeshPlacement(machine, axes or {})
-    pricer = TransferPricer(sizes, registry, placement, rules, mesh, local_ops)
+    pricer = TransferPricer(sizes, registry, flattener.rule_of, placement, rules, mesh, local_ops)
     estimator = _Estimator(main, flattener, machine, rules, sizes, pricer, section)
     estimator.run()
     estimator.pricer.check_meshes()
@@ -115,8 +115,7 @@ class _Estimator:
         counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            may_send = node.kind.may_communicate or self.pricer.local_ops is not None
-            priced = self.pricer.price(node) if may_send and not node.sections else []
+            priced = [] if node.sections else self.pricer.price(node)
             if priced:
                 moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
@@ -169,7 +168,8 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        if priced and (not node.kind.may_communicate or any(item.transfer.kind == "all_reduce" for item in priced)):
+        is_sent = any(item.halo is None for item in priced) and not node.kind.may_communicate
+        if is_sent or any(item.transfer.kind == "all_reduce" for item in priced):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)

@@ -36,6 +36,10 @@ class ConcatenateCost(MovingCost):
         filled = [number for number, value in enumerate(op.operands) if prod(tensor_shape(value))]
         return filled[0] if len(filled) == 1 else None
 
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return (): XLA's partitioner sends nothing for the op itself, but for the slices or reshards around it."""
+        return ()
+
     def is_branching(self, op: Op) -> bool:
         """Return True."""
         return True
