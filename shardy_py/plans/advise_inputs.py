@@ -47,7 +47,6 @@ def advise_inputs(arguments: AdviseInputsArguments) -> InputAdvice:
         plan.machine,
         plan.to_mlir(),
         session.warnings,
-        frontend_of(session.program).name,
     )
 
 
@@ -87,7 +86,7 @@ def best_inputs(goal: Goal, judge: Judge, budget: float | None) -> ArgumentShard
     """
     plan = plan_inputs(goal, judge, budget)
     figures = WrittenJudge(judge).with_inputs(plan.inputs)
-    return None if figures is None else ArgumentShardings(plan.title, plan.inputs, figures)
+    return None if figures is None else ArgumentShardings(plan.title, plan.inputs, figures, frontend=plan.frontend)
 
 
 def layouts_of(plan: ShardingPlan, judge: Judge) -> Iterator[ArgumentShardings]:
@@ -101,10 +100,10 @@ def layouts_of(plan: ShardingPlan, judge: Judge) -> Iterator[ArgumentShardings]:
     for name, item in ((plan.title, plan), *((layout.title, layout.plan) for layout in plan.known)):
         figures = written.with_plan(item.written.write_into)
         if figures is not None:
-            yield ArgumentShardings(name, item.inputs, figures, len(item.constraints))
+            yield ArgumentShardings(name, item.inputs, figures, len(item.constraints), item.frontend)
         alone = written.with_inputs(item.inputs) if item.constraints else None
         if alone is not None:
-            yield ArgumentShardings(f"{name}, inputs alone", item.inputs, alone)
+            yield ArgumentShardings(f"{name}, inputs alone", item.inputs, alone, frontend=item.frontend)
 
 
 def _as_it_is(judge: Judge) -> Iterator[ArgumentShardings]:
@@ -115,7 +114,8 @@ def _as_it_is(judge: Judge) -> Iterator[ArgumentShardings]:
     given = [table[initial[slot]] if slot >= 0 else None for slot in slots]
     if any(sharding is not None for sharding in given):
         shardings = dict(zip(argument_names(session.main), given, strict=True))
-        yield ArgumentShardings("as it is", shardings, WrittenJudge(judge).as_it_is())
+        frontend = frontend_of(session.program).name
+        yield ArgumentShardings("as it is", shardings, WrittenJudge(judge).as_it_is(), frontend=frontend)
 
 
 def _distinct(layouts: list[ArgumentShardings]) -> list[ArgumentShardings]:

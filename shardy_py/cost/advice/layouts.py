@@ -44,19 +44,27 @@ class ArgumentShardings:
         shardings: Argument to its sharding; None for one that has none.
         figures: What the program costs with them.
         constraint_count: The number of constraints inside that it has besides.
+        frontend: The name of the frontend that the program came through.
     """
 
     name: str
     shardings: Mapping[str, TensorSharding | None]
     figures: Figures
     constraint_count: int = 0
+    frontend: str = "mlir"
+
+    @property
+    def lines(self) -> list[str]:
+        """The sharding of each argument as one writes it for programs of the frontend."""
+        write = partition_spec if self.frontend in WRITTEN_AS_JAX else axes_text
+        return [f"{name}: {spec}" for name, spec in self._written(write).items()]
 
     @property
     def specs(self) -> dict[str, str]:
         """Argument to its sharding as JAX writes it; layers of equal shardings share a pattern of their names."""
-        return self.written(partition_spec)
+        return self._written(partition_spec)
 
-    def written(self, write: Callable[[TensorSharding | None], str]) -> dict[str, str]:
+    def _written(self, write: Callable[[TensorSharding | None], str]) -> dict[str, str]:
         """Return argument to its sharding as text; layers of equal shardings share a pattern of their names."""
         specs: dict[str, dict[str, str]] = defaultdict(dict)
         for name, sharding in self.shardings.items():
@@ -90,7 +98,6 @@ class InputAdvice:
         machine: The name of the machine.
         text: The program with the best layout that was planned, and its constraints.
         warnings: What is worth knowing of the program.
-        frontend: The name of the frontend that the program came through.
     """
 
     goal: Goal
@@ -99,12 +106,6 @@ class InputAdvice:
     machine: str
     text: str = attrs.field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
-    frontend: str = "mlir"
-
-    def lines_of(self, layout: ArgumentShardings) -> list[str]:
-        """Return the sharding of each argument in a layout, as one writes it for programs of the frontend."""
-        write = partition_spec if self.frontend in WRITTEN_AS_JAX else axes_text
-        return [f"{name}: {spec}" for name, spec in layout.written(write).items()]
 
     def __str__(self) -> str:
         """Return what each layout costs, the best first."""

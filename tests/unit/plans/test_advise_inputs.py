@@ -134,6 +134,6 @@ def test_without_a_solver_the_error_says_what_to_install(monkeypatch):
 def test_shardings_are_in_the_words_of_the_frontend(advice):
     """For a program that JAX knows nothing of they are what `propagate` takes."""
     item = next(item for item in advice.layouts if 'P("model", None)' in item.specs.values())
-    assert [line.partition(": ")[2] for line in advice.lines_of(item)] == list(item.specs.values())
-    written = evolve(advice, frontend="graph").lines_of(item)
+    assert [line.partition(": ")[2] for line in item.lines] == list(item.specs.values())
+    written = evolve(item, frontend="graph").lines
     assert "('model', None)" in [line.partition(": ")[2] for line in written]
