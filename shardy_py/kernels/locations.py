@@ -10,7 +10,7 @@ from xdsl.traits import IsTerminator
 
 from shardy_py.ir.graph.program import Op
 
-_OP, _GRID = "op", "grid"
+_OP, _GRID = "<op>", "<grid>"
 GRID_LOCATION = builtin.FileLineColLoc(builtin.StringAttr(_GRID), builtin.IntAttr(0), builtin.IntAttr(0))
 """The location of what a kernel does for no op: the numbers of threads, its loops, indices."""
 
@@ -33,7 +33,7 @@ def locate_new_ops(block: Block, last: Operation | None, op: Op) -> None:
 
 
 def _location_of(op: Op) -> builtin.FileLineColLoc:
-    return builtin.FileLineColLoc(builtin.StringAttr(_OP), builtin.IntAttr(op.id), builtin.IntAttr(0))
+    return file_location(_OP, op.id)
 
 
 def locate_entry(entry: Operation, heroes: Collection[Op]) -> None:
@@ -67,6 +67,19 @@ def located_op(op: Operation) -> int | None:
     if isinstance(location, builtin.FileLineColLoc) and location.filename.data == _OP:
         return location.line.data
     return None
+
+
+def file_location(name: str, line: int) -> builtin.FileLineColLoc:
+    """Return the location of a line of a file."""
+    return builtin.FileLineColLoc(builtin.StringAttr(name), builtin.IntAttr(line), builtin.IntAttr(0))
+
+
+def file_line(op: Operation) -> str:
+    """Return the file and the line of an op, or of that from which a pass made it; "" where it is of no file."""
+    location = op.location
+    if not isinstance(location, builtin.FileLineColLoc) or location.filename.data in (_OP, _GRID):
+        return ""
+    return f"{location.filename.data}:{location.line.data}"
 
 
 def inherit_locations(module: builtin.ModuleOp) -> None:

@@ -21,6 +21,7 @@ from shardy_py.kernels.dialect.text import make_context, print_kernel_module, re
 from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.locations import file_location
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
@@ -62,25 +63,20 @@ class KernelModule:
         """Return the text."""
         return print_kernel_module(self.module, spelling=cast(Any, spelling), generic=generic)
 
-    def location(self, op: Operation) -> str:
-        """Return the file and the line of an op, or of the op from which a pass made it."""
-        location = op.location
-        return f"{self.name}:{location.line.data}" if isinstance(location, builtin.FileLineColLoc) else self.name
-
 
 class _LineParser(Parser):
     """A parser that gives each op the location of its line."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(make_context(), text, name)
-        self._file = builtin.StringAttr(name)
+        self._name = name
         self._ends = [match.start() for match in re.finditer("\n", text)]
 
     def parse_operation(self) -> Operation:
         """Read an op, and locate it where its text begins."""
         line = bisect_left(self._ends, self._current_token.span.start) + 1
         op = super().parse_operation()
-        op.location = builtin.FileLineColLoc(self._file, builtin.IntAttr(line), builtin.IntAttr(0))
+        op.location = file_location(self._name, line)
         return op
 
 

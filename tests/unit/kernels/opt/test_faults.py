@@ -142,6 +142,14 @@ def test_the_first_wrong_pass() -> None:
     assert culprit(kernel, cse, inline) is None
 
 
+def test_a_bisection_names_the_line_of_a_fault() -> None:
+    """A module that is wrong before the first pass ends with the fault at its line."""
+    wrong = culprit(read_module(TWO_FAULTS, "k.mlir"), *parse_kernel_pipeline("cse"))
+    assert wrong is not None
+    assert wrong.error is not None
+    assert (wrong.number, wrong.error.code, wrong.error.location) == (-1, "out-of-bounds", "k.mlir:6")
+
+
 def test_a_module_is_reduced() -> None:
     """What a fault does not need goes away; the fault stays."""
     kernel = read_module(SQUARES)
