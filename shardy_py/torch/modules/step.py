@@ -92,7 +92,7 @@ def make_step(
     for item in (*trace.warnings, *result.warnings, *localization.warnings):
         warn(item)
     if has_control_flow(localization.program):
-        message = "the module has control flow: torch.cond, while_loop or scan"
+        message = "the module has control flow: torch.cond, while_loop, scan or map"
         raise OptionError(Diagnostic("control-flow", message, hint="export it, propagate, and run Result.to_torch"))
     main = program.functions["main"]
     values, names = main.regions[0].blocks[0].arguments, [item.name for item in program.origin.arguments]
