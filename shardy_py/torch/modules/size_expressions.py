@@ -60,7 +60,7 @@ class ExpressionFitter:
         factors = list(dict.fromkeys([*self.symbols, *self.expressions]))
         pairs = combinations_with_replacement(factors[:_MOST_FACTORS], 2)
         products = dict.fromkeys([*factors, *(first * second for first, second in pairs)])
-        self._candidates = [(each, self._values(each)) for each in products if each.free_symbols]
+        self._candidates = [(each, self._values(each)) for each in products]
 
     def fit(self, values: Sequence[int]) -> SizeExpression | None:
         """Return the expression with some values, or None if none is known."""

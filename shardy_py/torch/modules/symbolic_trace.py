@@ -98,7 +98,7 @@ class SymbolicTrace:
         return _with_numbers(self.trace, self.mode, self.symbols.by_symbol(sizes))
 
     def expressions(self) -> list[Any]:
-        """Return the expressions of sizes in the graph, each once."""
+        """Return the expressions in the graph of the sizes that vary, each once."""
         from torch.utils import _pytree as pytree
 
         numbers: dict[Any, None] = {}
@@ -106,7 +106,9 @@ class SymbolicTrace:
             for item in pytree.tree_leaves(node.meta.get("val")):
                 parts = item.shape if hasattr(item, "shape") else (item,)
                 numbers.update((part.node.expr, None) for part in parts if is_symbolic(part))
-        return list(dict.fromkeys(each.xreplace(self.symbols.fixed) for each in numbers))
+        varied = [each.xreplace(self.symbols.fixed) for each in numbers]
+        # Functions of numbers only may become numbers of Python.
+        return [each for each in dict.fromkeys(varied) if getattr(each, "free_symbols", ())]
 
 
 def sampled(trace: SymbolicTrace, step: int, factor: int) -> tuple[SymbolicTrace, list[Sizes]]:
