@@ -12,6 +12,7 @@ from torch import nn
 
 import shardy_py as sdy
 from shardy_py.torch.modules.size_expressions import ExpressionFitter
+from shardy_py.torch.modules.symbolic_trace import SizeSymbols, SymbolicTrace, sampled
 from tests.torch.models import Decoder
 from tests.torch.parallel_processes import Perceptron
 
@@ -58,6 +59,18 @@ def test_numbers_are_expressions_of_sizes() -> None:
     assert half is not None
     assert half.at({rows: 9, columns: 12}).denominator == 2
     assert fitter.fit_quotient([3 / (sizes[0] * sizes[1]) for sizes in samples]) == (3, rows * columns)
+
+
+def test_sizes_at_which_a_program_is_made_obey_its_guards() -> None:
+    """What the module allows one value of stays as in the example; what has a limit is not scaled."""
+    batch, rows, width = sympy.symbols("batch rows width", integer=True)
+    symbols = SizeSymbols(((4, 12, 8),), {(0, 4): batch, (1, 12): rows, (2, 8): width})
+    trace = SymbolicTrace(None, None, symbols, (sympy.Eq(width, 8), rows <= 16))
+    varied, samples = sampled(trace, 4, 65)
+    assert varied.symbols.fixed == {width: 8}
+    assert samples == [(260, 12), (264, 12), (260, 16), (268, 4), (256, 8)]
+    assert varied.symbols.sizes_of(((6, 9, 8),)) == (6, 9)
+    assert varied.symbols.sizes_of(((6, 9, 7),)) is None
 
 
 def test_one_program_runs_at_all_sizes_that_divide(mesh: Any) -> None:

@@ -156,8 +156,9 @@ class ParallelProgram:
         except ShardyError:
             # A program of its own for these shapes may be made, or says what is wrong with them.
             symbolic = None
-        known.append(symbolic)
-        return None if symbolic is None else symbolic.at(shapes)
+        step = None if symbolic is None else symbolic.at(shapes)
+        known.append(None if step is None else symbolic)
+        return step
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:
         import torch

@@ -123,23 +123,23 @@ def sampled(trace: SymbolicTrace, step: int, factor: int) -> tuple[SymbolicTrace
         factor: What the sizes of the example are multiplied by, where the trace allows it.
     """
     base, symbols = trace.symbols.example, trace.symbols
+    others: dict[int, list[int]] = {}
     for number, size in enumerate(base):
-        scaled = _changed(base, {number: size * factor})
-        base = scaled if trace.holds(scaled) else base
-    others = []
-    for number, size in enumerate(base):
-        values = [size + step * each for each in _STEPS]
-        others.append([value for value in values if trace.holds(_changed(base, {number: value}))])
-    variables = [number for number, values in enumerate(others) if len(values) > 1]
-    alone = [_changed(base, {number: others[number][0]}) for number in variables]
-    together = [_changed(base, {number: others[number][each] for number in variables}) for each in (1, -1)]
+        for start in dict.fromkeys((size * factor, size)):
+            values = [start, *(start + step * each for each in _STEPS)]
+            values = [value for value in values if trace.holds(_changed(base, {number: value}))]
+            if len(values) > 2 and values[0] == start:
+                base, others[number] = _changed(base, {number: start}), values[1:]
+                break
+    alone = [_changed(base, {number: values[0]}) for number, values in others.items()]
+    together = [_changed(base, {number: values[each] for number, values in others.items()}) for each in (1, -1)]
     together = [sizes for sizes in dict.fromkeys(together) if trace.holds(sizes)]
-    if not variables or not together:
+    if not others or not together or not all(map(trace.holds, alone)):
         return trace, []
     keys = list(symbols.symbols)
-    fixed = {symbols.symbols[key]: base[number] for number, key in enumerate(keys) if number not in variables}
-    symbols = evolve(symbols, symbols={keys[each]: symbols.symbols[keys[each]] for each in variables}, fixed=fixed)
-    samples = [tuple(sizes[each] for each in variables) for sizes in (base, *alone, *together)]
+    fixed = {symbols.symbols[key]: key[1] for number, key in enumerate(keys) if number not in others}
+    symbols = evolve(symbols, symbols={keys[each]: symbols.symbols[keys[each]] for each in others}, fixed=fixed)
+    samples = [tuple(sizes[each] for each in others) for sizes in (base, *alone, *together)]
     return evolve(trace, symbols=symbols), samples
 
 
