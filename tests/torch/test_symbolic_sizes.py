@@ -66,22 +66,35 @@ def test_sizes_at_which_a_program_is_made_obey_its_guards() -> None:
     batch, rows, width = sympy.symbols("batch rows width", integer=True)
     symbols = SizeSymbols(((4, 12, 8),), {(0, 4): batch, (1, 12): rows, (2, 8): width})
     trace = SymbolicTrace(None, None, symbols, (sympy.Eq(width, 8), rows <= 16))
-    varied, samples = sampled(trace, 4, 65)
+    varied, samples = sampled(trace, 4, 65, 65)
     assert varied.symbols.fixed == {width: 8}
-    assert samples == [(260, 12), (264, 12), (260, 16), (268, 4), (256, 8)]
+    assert samples is not None
+    assert samples.near == [(260, 12), (264, 12), (260, 16), (268, 4), (256, 8)]
+    assert samples.smaller == [(4, 4), (128, 4)]
+    assert samples.larger == [(16900, 12), (520, 12)]
     assert varied.symbols.sizes_of(((6, 9, 8),)) == (6, 9)
     assert varied.symbols.sizes_of(((6, 9, 7),)) is None
 
 
 def test_one_program_runs_at_all_sizes_that_divide(mesh: Any) -> None:
     """Others get a program of their own, for their remainder; sizes of one have a trace of their own."""
-    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"x": ("data",)}, dynamic_shapes=True)
-    for size in (4, 16, 24, 8):
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(256, 16), {"x": ("data",)}, dynamic_shapes=True)
+    for size in (256, 512, 1024, 128):
         assert parallel(torch.randn(size, 16)).shape == (size, 16)
     assert len(graphs_of(parallel)) == 1
-    for size in (5, 7, 1):
+    for size in (257, 511, 1):
         assert parallel(torch.randn(size, 16)).shape == (size, 16)
     assert len(graphs_of(parallel)) == 3
+
+
+def test_a_program_is_for_the_sizes_between_those_that_it_was_made_at(mesh: Any) -> None:
+    """Of few rows less is sent otherwise than of many: they have another program."""
+    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(256, 16), {"x": ("data",)}, dynamic_shapes=True)
+    for size in (256, 4, 128):
+        assert parallel(torch.randn(size, 16)).shape == (size, 16)
+    programs = list(parallel.sdy_program.steps.values())
+    assert programs[0].graphs is programs[2].graphs is not programs[1].graphs
+    assert programs[0].counts != programs[1].counts
     with pytest.raises(sdy.ShardyError):
         parallel(torch.randn(8, 15))
 
@@ -100,11 +113,11 @@ def test_numbers_of_a_program_follow_the_sizes(mesh: Any) -> None:
         for left, right in zip(parallel.parameters(), model.parameters(), strict=True):
             torch.testing.assert_close(left.grad.to_local(), right.grad)
     # A window that is cut short has a program of its own.
-    assert len(graphs_of(parallel)) == 2
+    assert len(graphs_of(parallel)) == 3
 
 
 def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any) -> None:
-    """Where it depends on small sizes what is moved, the program of larger ones runs at all."""
+    """Where it depends on small sizes what is moved, the program of larger ones is for these."""
     model, tokens = Decoder(), torch.zeros(4, 8, dtype=torch.int64)
     parallel = sdy.parallelize(
         model,
@@ -115,7 +128,8 @@ def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any) -> None:
         example_targets=(tokens,),
         dynamic_shapes=True,
     )
-    for shape in ((2, 3), (6, 12)):
+    for shape in ((4, 8), (128, 260), (132, 264)):
         batch = torch.zeros(shape, dtype=torch.int64)
         parallel(batch, batch).backward()
-    assert len(graphs_of(parallel)) == 1
+    small, first, second = parallel.sdy_program.steps.values()
+    assert first.graphs is second.graphs is not small.graphs

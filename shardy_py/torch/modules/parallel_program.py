@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from operator import index
 from typing import Any
 
@@ -48,7 +49,8 @@ class ParallelProgram:
         request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
         plan: The plan for the first program.
-        symbolic: Modes and dtype to the programs for several shapes, and to None where each shape has its own.
+        symbolic: Modes and dtype to the programs for several shapes, by the remainders of the sizes by the number of
+            devices; None where each further shape has its own.
         warned: The warnings so far.
     """
 
@@ -68,7 +70,7 @@ class ParallelProgram:
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
     steps: dict[Key, LocalStep] = field(factory=dict, init=False)
-    symbolic: dict[tuple[Flags, Any], list[SymbolicStep | None]] = field(factory=dict, init=False)
+    symbolic: dict[tuple[Flags, Any], dict[Shapes, list[SymbolicStep | None]]] = field(factory=dict, init=False)
     warned: set[str] = field(factory=set, init=False)
     groups: ProcessGroups = field(init=False)
 
@@ -135,12 +137,14 @@ class ParallelProgram:
 
     def _symbolic(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep | None:
         """Return the program for several shapes at some, or None if each has another program."""
-        known = self.symbolic.setdefault((flags, cast), [])
-        for symbolic in known:
+        known = self.symbolic.setdefault((flags, cast), {})
+        for symbolic in chain.from_iterable(known.values()):
             step = None if symbolic is None else symbolic.at(shapes)
             if step is not None:
                 return step
-        if None in known:
+        remainders = tuple(tuple(size % len(self.groups.ranks) for size in shape) for shape in shapes)
+        tried = known.setdefault(remainders, [])
+        if None in tried:
             return None
         first = next(iter(self.steps.values()), None)
         try:
@@ -157,7 +161,7 @@ class ParallelProgram:
             # A program of its own for these shapes may be made, or says what is wrong with them.
             symbolic = None
         step = None if symbolic is None else symbolic.at(shapes)
-        known.append(None if step is None else symbolic)
+        tried += [symbolic] if step is not None else [symbolic, None]
         return step
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:

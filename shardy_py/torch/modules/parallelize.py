@@ -49,9 +49,8 @@ def parallelize(
         example_targets: The further inputs of ``loss``; calls give them behind the inputs of ``model``.
         example_kwargs: Inputs of ``model`` by name.
         whole_outputs: Whether the module returns whole tensors; otherwise DTensors.
-        dynamic_shapes: Whether inputs of later calls may have other shapes. One program runs at all sizes with the
-            remainders by the number of devices that those of the example have; others get one of their own when they
-            come first.
+        dynamic_shapes: Whether inputs of later calls may have other shapes. One program runs at the sizes that divide
+            alike and at which the same is sent; others get one of their own when they come first.
         bucket_bytes: The bytes that one call of a collective moves at most of several tensors, such as 25e6: parameters
             are gathered, and gradients reduced, in buckets. 0 is a call for each tensor. A module with checkpoints of
             activations has no buckets.

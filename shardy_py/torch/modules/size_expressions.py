@@ -96,9 +96,10 @@ class ExpressionFitter:
 
     def _multiple(self, values: Sequence[int]) -> SizeExpression | None:
         for expression, numbers in self._candidates:
-            if numbers[-1] == numbers[0]:
+            other = next((each for each, number in enumerate(numbers) if number != numbers[0]), 0)
+            if not other:
                 continue
-            slope = Fraction(values[-1] - values[0], numbers[-1] - numbers[0])
+            slope = Fraction(values[other] - values[0], numbers[other] - numbers[0])
             rest = values[0] - slope * numbers[0]
             if all(slope * number + rest == value for number, value in zip(numbers, values, strict=True)):
                 return _expression([(slope, expression)], rest)

@@ -13,7 +13,7 @@ from shardy_py.torch.modules.size_expressions import ExpressionFitter, SizeExpre
 from shardy_py.torch.modules.splitting import SplitGraph
 from shardy_py.torch.modules.step import LocalStep, differentiable
 from shardy_py.torch.modules.symbolic_graphs import GraphFitter
-from shardy_py.torch.modules.symbolic_trace import Shapes, SymbolicTrace, sampled
+from shardy_py.torch.modules.symbolic_trace import Samples, Shapes, SymbolicTrace, sampled
 from shardy_py.values import frozen
 
 
@@ -24,12 +24,17 @@ class SymbolicStep:
     Attributes:
         trace: What was traced, with the guards of the module.
         step: The program; its ports are those of the example.
+        least: The least sizes of those that it was made at. What is clamped, such as a part of a size that is cut into
+            more parts than it fills, is another number at smaller ones.
+        largest: The largest sizes of those that it was made at.
         shapes: The shapes of its arguments and outputs, as expressions of sizes.
         conditions: What has to be an integer, of the sizes of shards and the numbers of the program.
     """
 
     trace: SymbolicTrace = field(repr=False)
     step: LocalStep
+    least: Sizes
+    largest: Sizes
     shapes: tuple[tuple[SizeExpression, ...], ...] = field(repr=False)
     conditions: frozenset[SizeExpression] = field(repr=False)
 
@@ -37,6 +42,8 @@ class SymbolicStep:
         """Return the program with the ports of some shapes of inputs, or None if it is not for these."""
         sizes = self.trace.symbols.sizes_of(shapes)
         if sizes is None or not self.trace.holds(sizes):
+            return None
+        if any(not least <= size <= most for least, size, most in zip(self.least, sizes, self.largest, strict=True)):
             return None
         values = self.trace.symbols.by_symbol(sizes)
         if any(expression.at(values).denominator > 1 for expression in self.conditions):
@@ -53,25 +60,44 @@ def make_symbolic_step(
     """Return the program of a module for all sizes, or None if it is another one at other sizes.
 
     It is made at some sizes whose remainders by the number of devices are those of the example. They have one graph,
-    whose numbers are expressions of sizes. Where it depends on small sizes what is cheaper to move, larger ones decide.
+    whose numbers are expressions of sizes. Where it depends on small sizes what is cheaper to move, it is for larger
+    ones. It is for the sizes between the least and the largest ones that it was made at.
 
     Args:
         trace: The module, traced with symbols for sizes.
         device_count: How many devices there are.
         make: Makes the program at the sizes of a trace.
     """
-    for factor in (1, 1 + 16 * device_count):
-        varied, samples = sampled(trace, device_count, factor)
-        if not samples:
+    reach = 1 + 16 * device_count
+    for factor in (1, reach):
+        varied, samples = sampled(trace, device_count, factor, reach)
+        if samples is None:
             return None
         steps: list[LocalStep] = []
-        for sizes in samples:
+        for sizes in samples.near:
             steps.append(make(varied.at(sizes)))
             if _structure(steps[-1]) != _structure(steps[0]):
                 break
         else:
-            return _fitted(varied, samples, steps)
+            return _reaching(varied, samples, steps, make)
     return None
+
+
+def _reaching(
+    trace: SymbolicTrace, samples: Samples, steps: Sequence[LocalStep], make: Callable[[JointTrace], LocalStep]
+) -> SymbolicStep | None:
+    """Return the program by those at near sizes, for the sizes as far away as it is the same there."""
+    sizes = samples.near
+    best = _fitted(trace, sizes, steps)
+    for candidates in (samples.smaller, samples.larger) if best is not None else ():
+        for far in [far for far in candidates if far not in sizes]:
+            step = make(trace.at(far))
+            is_same = _structure(step) == _structure(steps[0])
+            further = _fitted(trace, [*sizes, far], [*steps, step]) if is_same else None
+            if further is not None:
+                best, sizes, steps = further, [*sizes, far], [*steps, step]
+                break
+    return best
 
 
 def _structure(step: LocalStep) -> Any:
@@ -95,7 +121,8 @@ def _fitted(trace: SymbolicTrace, samples: Sequence[Sizes], steps: Sequence[Loca
     graphs = SplitGraph(forward, backward, inference, first.graphs.output_count)
     function = differentiable(first.trace, graphs, len(symbols)) if first.function is not None else None
     step = evolve(first, graphs=graphs, function=function)
-    return SymbolicStep(trace, step, shapes or (), frozenset(fitter.conditions))
+    least, largest = (tuple(map(choose, zip(*samples, strict=True))) for choose in (min, max))
+    return SymbolicStep(trace, step, least, largest, shapes or (), frozenset(fitter.conditions))
 
 
 def _ports(step: LocalStep) -> list[ModulePort]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import evolve, field
@@ -111,16 +111,32 @@ class SymbolicTrace:
         return [each for each in dict.fromkeys(varied) if getattr(each, "free_symbols", ())]
 
 
-def sampled(trace: SymbolicTrace, step: int, factor: int) -> tuple[SymbolicTrace, list[Sizes]]:
-    """Return a trace with the symbols that vary, and the sizes that `ExpressionFitter` takes.
+@frozen
+class Samples:
+    """The sizes at which a program is made, a size for each symbol that varies.
 
-    They are those of the example times a factor, others that differ from these in one symbol each, and some that differ
-    in all. A symbol with fewer than two other values stays as it is; without any that varies there are no sizes.
+    Args:
+        near: Those of the example times a factor, others that differ from these in one symbol each, and some that
+            differ in all, as `ExpressionFitter` takes them.
+        smaller: Small sizes and those between, the first of which counts at which the program is the same.
+        larger: Large sizes and those between.
+    """
+
+    near: list[Sizes]
+    smaller: list[Sizes]
+    larger: list[Sizes]
+
+
+def sampled(trace: SymbolicTrace, step: int, factor: int, reach: int) -> tuple[SymbolicTrace, Samples | None]:
+    """Return a trace with the symbols that vary, and the sizes to make a program at; None if no symbol varies.
+
+    A symbol with fewer than two other values stays as it is.
 
     Args:
         trace: The trace.
         step: Sizes are a multiple of it away from each other.
         factor: What the sizes of the example are multiplied by, where the trace allows it.
+        reach: What these are multiplied by for the largest sizes, where the trace allows it.
     """
     base, symbols = trace.symbols.example, trace.symbols
     others: dict[int, list[int]] = {}
@@ -135,12 +151,28 @@ def sampled(trace: SymbolicTrace, step: int, factor: int) -> tuple[SymbolicTrace
     together = [_changed(base, {number: values[each] for number, values in others.items()}) for each in (1, -1)]
     together = [sizes for sizes in dict.fromkeys(together) if trace.holds(sizes)]
     if not others or not together or not all(map(trace.holds, alone)):
-        return trace, []
+        return trace, None
     keys = list(symbols.symbols)
     fixed = {symbols.symbols[key]: key[1] for number, key in enumerate(keys) if number not in others}
     symbols = evolve(symbols, symbols={keys[each]: symbols.symbols[keys[each]] for each in others}, fixed=fixed)
-    samples = [tuple(sizes[each] for each in others) for sizes in (base, *alone, *together)]
-    return evolve(trace, symbols=symbols), samples
+
+    def varied(sizes: Sizes) -> Sizes:
+        return tuple(sizes[each] for each in others)
+
+    def scaled(scale: Callable[[int], int]) -> Sizes:
+        """Return the sizes after those that can be scaled are."""
+        sizes = base
+        for number in others:
+            size = scale(base[number]) // step * step + base[number] % step
+            changed = _changed(sizes, {number: size if size > 1 else size + step})
+            sizes = changed if trace.holds(changed) else sizes
+        return varied(sizes)
+
+    return evolve(trace, symbols=symbols), Samples(
+        list(map(varied, (base, *alone, *together))),
+        [scaled(lambda size: 0), scaled(lambda size: size // 2)],
+        [scaled(lambda size: size * reach), scaled(lambda size: size * 2)],
+    )
 
 
 def _changed(sizes: Sizes, changes: Mapping[int, int]) -> Sizes:
