@@ -65,6 +65,7 @@ MODULES = (
     "shardy_py/sharding/mesh.py",
     "shardy_py/sharding/rule.py",
     "shardy_py/sharding/rule_builder.py",
+    "shardy_py/sharding/rule_inputs.py",
     "shardy_py/sharding/tensor.py",
     "shardy_py/support/arguments.py",
     "shardy_py/support/gc_pause.py",
