@@ -1,4 +1,4 @@
-"""What rules are built from, checked: ops with values, the shapes of tensors, the dimensions of a factor."""
+"""Checked inputs of rules: ops with values, the shapes of tensors, the dimensions of a factor."""
 
 from __future__ import annotations
 
