@@ -26,7 +26,6 @@ CHECKS = (
     "browser",
     "conformance",
     "fuzz",
-    "compiled",
     "lowest",
     "newest",
     "torch",
@@ -108,19 +107,6 @@ def fuzz(session: nox.Session) -> None:
 
 ROOMS = ("api", "frontends", "indexing", "ir", "plugins", "propagation", "report", "schedule", "sharding")
 """The folders of tests that need neither the newest ops nor the reference of jaxlib 0.10.2."""
-
-
-@nox.session
-def compiled(session: nox.Session) -> None:
-    """Compile the hot modules in a copy of the checkout, and run the tests of their rooms there."""
-    if not shutil.which("cc"):
-        session.skip("needs a C compiler")
-    copy = Path("build", "compiled-quickly").resolve()
-    # What the C compiler may take for granted is tested with the specialized accesses, at the level of the wheel.
-    session.run("python", "-m", "compiled", str(copy), "--optimize", "0")
-    session.chdir(copy)
-    folders = [f"tests/unit/{room}" for room in (*ROOMS, "transforms")]
-    session.run("python", "-m", "pytest", SEED, *TWO_PROCESSES, *folders, "tests/compiled", *session.posargs)
 
 
 _EXTRAS = ".[cli,stablehlo,jax,xdsl,codegen,parallel,plot,search,testing]"

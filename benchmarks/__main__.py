@@ -12,7 +12,7 @@ from attrs import evolve
 
 from benchmarks import table
 from benchmarks.choose import choose_programs
-from benchmarks.data import compiled_modules, report
+from benchmarks.data import report
 from benchmarks.fixed_costs import measure_fixed_costs
 from benchmarks.measure import Measurement, Settings, Skipped, measure
 from benchmarks.programs import HUGE, PROGRAMS
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     starts = measure_starts(runs=settings.alternations) if options.starts else None
     fixed = measure_fixed_costs() if options.fixed_costs else None
     lines = targets(measured, starts, fixed)
-    print(f"\n{table.LEGEND}\n\nCompiled modules of shardy_py: {compiled_modules()}\n\n{format_targets(lines)}")
+    print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
     if options.json:
         data = report(items, starts, lines, fixed=fixed, settings=settings, date=options.date)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

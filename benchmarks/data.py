@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -43,7 +42,6 @@ def report(
         "date": date,
         "machine": _machine(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "compiled_modules": compiled_modules(),
         "settings": asdict(settings),
         "programs": [_program(item) for item in items if isinstance(item, Measurement)],
         "left_out": [asdict(item) for item in items if isinstance(item, Skipped)],
@@ -68,12 +66,6 @@ def _program(item: Measurement) -> dict[str, Any]:
         "again_share": item.again_share,
     }
     return {"name": item.name, "ops": item.ops, **derived, "runs": asdict(item)}
-
-
-def compiled_modules() -> int:
-    """Return how many of the imported modules of shardy_py are compiled."""
-    files = [getattr(module, "__file__", None) for name, module in sys.modules.items() if name.startswith("shardy_py.")]
-    return sum(file is not None and not file.endswith(".py") for file in files)
 
 
 def _machine() -> dict[str, Any]:

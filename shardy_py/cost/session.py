@@ -1,4 +1,4 @@
-"""Names of the values and ops of a session, as all commands accept them."""
+"""Sessions: a program that is read, prepared and compiled once, then solved, finished and priced many times."""
 
 from __future__ import annotations
 

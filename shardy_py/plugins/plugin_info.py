@@ -1,9 +1,8 @@
-"""The state of a plugin, with what it registers, and clashes between plugins that define the same."""
+"""The state of a plugin, with what it registers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from attrs import evolve
 
@@ -52,65 +51,9 @@ class PluginInfo:
         return f"plugin {self.name!r}" + (f" ({self.origin})" if self.origin else "")
 
 
-_T = TypeVar("_T")
-
-
-def first_of_each(
-    claims: Iterable[tuple[str, str, _T]], clash: Callable[[str, list[str]], Diagnostic]
-) -> tuple[dict[str, tuple[str, _T]], list[tuple[list[str], Diagnostic]]]:
-    """Return the first owner and value of each name, and a diagnostic for each name with several values."""
-    by_name: dict[str, list[tuple[str, _T]]] = {}
-    for owner, name, thing in claims:
-        others = by_name.get(name)
-        if others is None:
-            by_name[name] = [(owner, thing)]
-        elif all(thing is not other for _, other in others):
-            others.append((owner, thing))
-    clashes = []
-    for name in sorted(by_name):
-        owners = [owner for owner, _ in by_name[name]]
-        if len(owners) > 1:
-            clashes.append((owners, clash(name, owners)))
-    return {name: things[0] for name, things in by_name.items()}, clashes
-
-
 def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
     """Return the state of a plugin with the clashes it is part of."""
     problems = tuple(
         problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
     )
     return evolve(info, problems=info.problems + problems) if problems else info
-
-
-def clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return the diagnostic for an op that several plugins define."""
-    return Diagnostic(
-        "op-clash",
-        f"the op is defined by {' and by '.join(sorted(owners))}",
-        op=name,
-        hint="block one of the plugins by its name, or uninstall it",
-    )
-
-
-def pass_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return the diagnostic for a pass that several plugins define."""
-    message = f"the pass {name!r} is defined by {' and by '.join(owners)}"
-    return Diagnostic("pass-clash", message, hint="block one of the plugins by its name, or uninstall it")
-
-
-def type_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return the diagnostic for a type that several plugins define."""
-    message = f"the type {name} is defined by {' and by '.join(owners)}"
-    return Diagnostic("type-clash", message, hint="block one of the plugins by its name, or uninstall it")
-
-
-def kernel_part_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return the diagnostic for an emitter or a device spec that several plugins define."""
-    message = f"{name} is defined by {' and by '.join(owners)}"
-    return Diagnostic("kernel-part-clash", message, hint="block one of the plugins by its name, or uninstall it")
-
-
-def frontend_clash(name: str, owners: list[str]) -> Diagnostic:
-    """Return the diagnostic for a frontend that several plugins define."""
-    message = f"the frontend {name!r} is defined by {' and by '.join(owners)}"
-    return Diagnostic("frontend-clash", message, hint="block one of the plugins by its name, or uninstall it")

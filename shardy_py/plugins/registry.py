@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
@@ -25,16 +25,8 @@ from shardy_py.ir.interfaces.passes import Pass
 from shardy_py.plugins.dialect import Dialect, check_dialects
 from shardy_py.plugins.op_definition import OpDefinition
 from shardy_py.plugins.op_facts import make_facts_of
-from shardy_py.plugins.plugin_info import (
-    PluginInfo,
-    clash,
-    first_of_each,
-    frontend_clash,
-    kernel_part_clash,
-    pass_clash,
-    type_clash,
-    with_problems,
-)
+from shardy_py.plugins.plugin_info import PluginInfo, with_problems
+from shardy_py.plugins.registry_parts import merge_parts
 from shardy_py.plugins.resolved_definitions import ResolvedDefinitions
 from shardy_py.plugins.rule_checks import find_notices, warn_of
 from shardy_py.plugins.rule_view import RuleMemory
@@ -49,7 +41,7 @@ if TYPE_CHECKING:
     from shardy_py.ir.interfaces.emission import KernelEmitter, KernelModulePass
     from shardy_py.ir.interfaces.local import Localize, LocalOps
     from shardy_py.ir.interfaces.result_sizes import SizesOf
-    from shardy_py.plugins.guarded_frontend import GuardedEmitter, GuardedFrontend
+    from shardy_py.plugins.guarded_frontend import GuardedEmitter
     from shardy_py.plugins.resolved_definitions import EmissionOf
     from shardy_py.sharding.rule import Reductions
 
@@ -158,46 +150,15 @@ class Registry:
         Raises:
             PluginError: an op, a pass or a frontend is defined more than once; all are named, each with its owners.
         """
-        owned = tuple(owned)
-        definitions = [(owner, item.key, item) for owner, dialect in owned for item in dialect.definitions]
-        classes = [(owner, class_.name, class_) for owner, class_ in passes]
-        by_name, op_clashes = first_of_each(definitions, clash)
-        by_pass, pass_clashes = first_of_each(classes, pass_clash)
-        by_frontend, frontend_clashes = first_of_each(
-            [(owner, item.name, _guard_frontend(item, owner)) for owner, item in frontends], frontend_clash
-        )
-        types = [(owner, item.name, item) for owner, dialect in owned for item in dialect.types]
-        by_type, type_clashes = first_of_each(types, type_clash)
-        by_emitter, emitter_clashes = first_of_each(
-            [(owner, item.name, _guard_emitter(item, owner)) for owner, item in emitters],
-            lambda name, owners: kernel_part_clash(f"the emitter {name!r}", owners),
-        )
-        by_device, device_clashes = first_of_each(
-            [(owner, path.stem, path) for owner, path in devices],
-            lambda name, owners: kernel_part_clash(f"the device {name!r}", owners),
-        )
-        clashes = [*op_clashes, *pass_clashes, *frontend_clashes, *type_clashes, *emitter_clashes, *device_clashes]
+        parts, clashes = merge_parts(tuple(owned), passes, frontends, emitters, devices)
         if clashes and not skip_broken:
             raise PluginError(*(problem for _, problem in clashes))
         infos = [with_problems(info, clashes) for info in plugins]
         registry = cls(
-            definitions=tuple(by_name[name][1] for name in sorted(by_name)),
-            owners={name: by_name[name][0] for name in sorted(by_name)},
+            **parts,
             options=options,
             plugins=tuple(sorted(infos, key=lambda item: item.name)),
-            passes={name: by_pass[name][1] for name in sorted(by_pass) if not _is_of_kernels(by_pass[name][1])},
-            kernel_passes={
-                name: cast("type[KernelModulePass]", by_pass[name][1])
-                for name in sorted(by_pass)
-                if _is_of_kernels(by_pass[name][1])
-            },
-            emitters={name: by_emitter[name][1] for name in sorted(by_emitter)},
-            devices={name: by_device[name][1] for name in sorted(by_device)},
-            frontends={name: by_frontend[name][1] for name in sorted(by_frontend)},
             tolerated=frozenset(info.owner for info in infos if info.origin and skip_broken),
-            types={name: by_type[name][1] for name in sorted(by_type)},
-            type_owners={name: by_type[name][0] for name in sorted(by_type)},
-            local_ops={item.name: item.local_ops for _, item in owned if item.local_ops is not None},
         )
         warn_of(registry.notices)
         return registry
@@ -437,19 +398,3 @@ class Registry:
                 self._resolved, self.options, self.types, program.rules, self._rules, self._token
             )
         return facts
-
-
-def _is_of_kernels(class_: type[Any]) -> bool:
-    return bool(getattr(class_, "of_kernels", False))
-
-
-def _guard_frontend(frontend: Frontend, owner: str) -> GuardedFrontend:
-    from shardy_py.plugins.guarded_frontend import GuardedFrontend
-
-    return GuardedFrontend(frontend, owner)
-
-
-def _guard_emitter(emitter: KernelEmitter, owner: str) -> GuardedEmitter:
-    from shardy_py.plugins.guarded_frontend import GuardedEmitter
-
-    return GuardedEmitter(emitter, owner)

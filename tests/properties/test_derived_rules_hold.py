@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 
 import pytest
 
@@ -38,21 +39,25 @@ class Loops:
         """Run the loops whose elements the device has all of, for the elements of the result that it makes."""
         shards = (*local.operands, *local.results)
         result = np.zeros(local.results[0].shape)
+        held = [[first_indices(positions) for positions in shard.positions] for shard in shards]
         for point in product(*map(range, self.sizes)):
-            places = [self.place(number, point, shard) for number, shard in enumerate(shards)]
+            places = [self.place(number, point, indices) for number, indices in enumerate(held)]
             if None not in places:
-                result[places[-1]] += np.prod([array[place] for array, place in zip(operands, places, strict=False)])
+                result[places[-1]] += prod(array[place] for array, place in zip(operands, places, strict=False))
         return result
 
-    def place(self, number, point, shard):
+    def place(self, number, point, held):
         """Where a device has the element of a tensor that a point of the loops needs, or None."""
-        place = []
-        for expression, held in zip(self.maps[number].results, shard.positions, strict=True):
-            actual = np.flatnonzero(held == evaluate(expression, lambda loop: point[loop.number]))
-            if not len(actual):
-                return None
-            place.append(int(actual[0]))
-        return tuple(place)
+        expressions = zip(self.maps[number].results, held, strict=True)
+        place = [
+            indices.get(evaluate(expression, lambda loop: point[loop.number])) for expression, indices in expressions
+        ]
+        return None if None in place else tuple(place)
+
+
+def first_indices(positions):
+    """Return the first index of each position that a device has along a dimension."""
+    return {int(positions[index]): index for index in reversed(range(len(positions)))}
 
 
 @st.composite

@@ -93,11 +93,8 @@ def table(map_: IndexingMap, values: Sequence[numpy.ndarray]) -> dict[tuple[int,
     count = len(values[0]) if values else 1
     inside = numpy.broadcast_to(map_.holds(*groups), (count,))
     results = [numpy.broadcast_to(result, (count,)) for result in map_.evaluate(*groups)]
-    return {
-        tuple(int(value[place]) for value in values): tuple(int(result[place]) for result in results)
-        for place in range(count)
-        if inside[place]
-    }
+    inputs, outputs = (numpy.array(arrays, dtype=numpy.int64).reshape(-1, count).T for arrays in (values, results))
+    return dict(zip(map(tuple, inputs[inside].tolist()), map(tuple, outputs[inside].tolist()), strict=True))
 
 
 @given(maps())
@@ -144,13 +141,14 @@ def test_composing_applies_one_after_the_other(data: st.DataObject) -> None:
     second = data.draw(maps(num_dims=len(first.results)))
     composed = compose(first, second)
     dims, ranges = len(first.dims), len(second.ranges)
-    expected = {}
-    for point, results in table(first, points(first)).items():
-        bounds = [range(bound.interval.lower, bound.interval.upper + 1) for bound in second.ranges]
-        for range_point in itertools.product(*bounds):
-            values = [numpy.array([value]) for value in (*results, *range_point)]
-            for actual in table(second, values).values():
-                expected[point[:dims] + range_point + point[dims:]] = actual
+    bounds = [range(bound.interval.lower, bound.interval.upper + 1) for bound in second.ranges]
+    steps = {
+        point[:dims] + range_point + point[dims:]: results + range_point
+        for point, results in table(first, points(first)).items()
+        for range_point in itertools.product(*bounds)
+    }
+    after = table(second, list(numpy.array(list(set(steps.values())), dtype=numpy.int64).T)) if steps else {}
+    expected = {point: after[values] for point, values in steps.items() if values in after}
     sizes = [*first.dims, *second.ranges, *first.ranges]
     flat_map = IndexingMap((), tuple(first.dims), (*second.ranges, *first.ranges))
     assert len(sizes) == dims + ranges + len(first.ranges)

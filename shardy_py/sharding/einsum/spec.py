@@ -11,7 +11,7 @@ from attrs import evolve, field
 
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
-from shardy_py.sharding.rule_builder import HasShardableValues, Shape, as_shapes, tensor_shape, values_of
+from shardy_py.sharding.rule_inputs import HasShardableValues, Shape, as_shapes, tensor_shape, values_of
 from shardy_py.values import frozen
 
 if TYPE_CHECKING:

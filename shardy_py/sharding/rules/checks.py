@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from shardy_py.errors import Diagnostic, RuleError
-from shardy_py.sharding.rule_builder import HasShardableValues, Shape, tensor_shape, values_of
 from shardy_py.sharding.rule_fit import shown_shapes
+from shardy_py.sharding.rule_inputs import HasShardableValues, Shape, tensor_shape, values_of
 from shardy_py.support.arguments import as_integer, shown
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("jax")
+
+from shardy_py.support.processes.child import Child
+from shardy_py.support.processes.serve import ShowStep
 
 MODULE = """module @m attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=2]>
@@ -33,12 +37,29 @@ number = 3
 """
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of all tests, where one process answers what commands ask: each start of JAX takes seconds."""
+    folder = tmp_path_factory.mktemp("compare_jit")
+    (folder / "square.mlir").write_text(MODULE)
+    (folder / "square_program.py").write_text(PROGRAM)
+    children: dict[str, Child] = {}
+
+    def ask(worker: str, request: bytes, *, seconds: float, show: ShowStep | None = None) -> bytes:
+        child = children.get(worker) or children.setdefault(worker, Child(worker))
+        return child.ask(request, seconds=seconds, show=show)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shardy_py.cli.child.ask_once", ask)
+        yield folder
+    for child in children.values():
+        child.close()
+
+
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module whose square Shardy's passes know no rule for, in the folder of the process."""
-    monkeypatch.chdir(tmp_path)
-    Path("square.mlir").write_text(MODULE)
-    Path("square_program.py").write_text(PROGRAM)
+    monkeypatch.chdir(folder)
     return "square.mlir"
 
 
