@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import echo_report, read_input
+from shardy_py.cli.files import echo_report, print_warnings, read_input
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.cli.session import parse_in_shardings, parse_mesh_sizes
 from shardy_py.errors import Diagnostic, OptionError
@@ -52,6 +52,7 @@ def run_explain(
         registry=registry,
     )
     explanation = explain_pipeline(partitioning)
+    print_warnings(explanation.warnings)
     if op is not None:
         placements = explanation.op(op)
         _print("\n".join(map(str, placements)), [placement_json(item) for item in placements], as_json=as_json)
