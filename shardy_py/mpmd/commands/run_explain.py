@@ -16,6 +16,7 @@ from shardy_py.mpmd.explanations.explain import OpPlacement, PipelineExplanation
 from shardy_py.mpmd.explanations.removals import TransferRemoval
 from shardy_py.mpmd.explanations.transfers import TransferExplanation
 from shardy_py.mpmd.partitioning import Partitioning
+from shardy_py.report.data import diagnostics_data
 
 
 def run_explain(
@@ -99,6 +100,7 @@ def explanation_json(explanation: PipelineExplanation) -> dict[str, Any]:
     return {
         "ops": [placement_json(item) for item in explanation.placements],
         "transfers": [transfer_json(item) for item in explanation.transfers],
+        "warnings": diagnostics_data(explanation.warnings),
     }
 
 

@@ -85,7 +85,7 @@ class PipelineExplanation:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the passes had to say, such as a name with a mesh that nothing has."""
+        """The warnings of the passes, such as one of a name with a mesh that nothing has."""
         return self._observation.warnings
 
     def op(self, name: str) -> tuple[OpPlacement, ...]:

@@ -66,7 +66,7 @@ class Observation:
         used_on: Location to the meshes that need an op without a name, with the reasons.
         available_on: Location to the meshes that have its operands; an op that is not in it can run on each mesh.
         reduced: The locations of ops that became reductions over meshes.
-        warnings: What the passes had to say.
+        warnings: The warnings of the passes.
     """
 
     partitioning: Partitioning

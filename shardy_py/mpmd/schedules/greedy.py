@@ -21,7 +21,7 @@ _SLACK = 1e-9
 
 @frozen
 class PipelineSizes:
-    """What a schedule is wanted for: one stage on each mesh.
+    """Sizes, times and memory of a pipeline with one stage on each mesh.
 
     Args:
         meshes: The number of meshes.
@@ -63,7 +63,7 @@ class PipelineSizes:
 
 @frozen
 class GreedyRule:
-    """How a mesh chooses among the actions that it could run.
+    """Settings by which a mesh chooses among the actions that it could run.
 
     Args:
         in_flight: For each mesh, the largest number of microbatches with a forward part and no gradient of the input.
@@ -104,7 +104,7 @@ def _actions(stage: int, kinds: Sequence[ActionKind]) -> tuple[Action, ...]:
 
 @define
 class _Mesh:
-    """What a mesh has run, and what has arrived on it.
+    """State of a mesh: the actions that it has run, and the arrivals of operands.
 
     Attributes:
         order: The kinds of its actions so far.
@@ -138,7 +138,7 @@ class _GreedyRun:
     """The run of a greedy rule: meshes propose what they would start next, and the earliest start is made.
 
     Attributes:
-        sizes: What the schedule is for.
+        sizes: The sizes, times and memory.
         rule: The rule.
         meshes: The meshes.
         proposals: A heap of start, priority, mesh, version and action.

@@ -193,6 +193,8 @@ def test_a_name_that_nothing_has_is_a_warning(tmp_path: Path, plugin: ModuleType
     outcome = CliRunner().invoke(shardy, arguments)
     assert outcome.exit_code == 0
     assert "'secnd' is assigned to the mesh 'm1'" in outcome.stderr
+    data = json.loads(CliRunner().invoke(shardy, [*arguments, "--json"]).stdout)
+    assert [warning["code"] for warning in data["warnings"]] == ["unused-name"]
 
 
 def test_names_of_jax_and_of_tensors_are_known() -> None:
