@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from attrs import field
 
 from shardy_py.api.given_shardings import InShardings, apply_in_shardings
-from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
+from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, unknown_name
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, to_module, write_back
 from shardy_py.frontends.select import find_frontend
 from shardy_py.ir.graph.graphs import main_function
@@ -19,6 +19,7 @@ from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import load_shardings, store_shardings
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.mpmd.dialect.calls import block_of, return_of
+from shardy_py.mpmd.dialect.name_marks import names_of
 from shardy_py.mpmd.dialect.op_names import TOPOLOGY
 from shardy_py.mpmd.dialect.types import Topology
 from shardy_py.mpmd.passes.assignments import check_meshes, check_numbers, parse_assignments
@@ -125,7 +126,7 @@ class Partitioning:
                 not exist.
         """
         program = import_module(parse_module(self.text if text is None else text), name=self.source_name)
-        warnings = list(give_shapes(program, self.registry))
+        warnings = [*give_shapes(program, self.registry), *_unused_names(program, self.names)]
         give_topology(program, self.topology)
         main = program.functions[MAIN]
         check_numbers(self.inputs, "argument", len(block_of(main).arguments))
@@ -147,6 +148,16 @@ class Partitioning:
         )
         optimizing = MpmdOptimizePipeline(pipeline_schedule=self.schedule)
         return (*importing.passes, *optimizing.passes, *MpmdShardingPropagationPipeline().passes)
+
+
+def _unused_names(program: Program, items: Iterable[str]) -> Iterator[Diagnostic]:
+    """Give a warning for each name with a mesh that nothing in the program has: it may be misspelt."""
+    assignments = parse_assignments(items)
+    known = {name for op in program.walk() for name in names_of(op)}
+    for name, assignment in assignments.items():
+        if name not in known:
+            message = f"{name!r} is assigned to the mesh {assignment.mesh!r}, but nothing in the program has this name"
+            yield unknown_name("unused-name", message, name, known)
 
 
 def source_text(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import echo_report, read_input
+from shardy_py.cli.files import echo_report, print_warnings, read_input
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.cli.session import parse_in_shardings, parse_mesh_sizes
 from shardy_py.errors import Diagnostic, OptionError
@@ -16,6 +16,7 @@ from shardy_py.mpmd.explanations.explain import OpPlacement, PipelineExplanation
 from shardy_py.mpmd.explanations.removals import TransferRemoval
 from shardy_py.mpmd.explanations.transfers import TransferExplanation
 from shardy_py.mpmd.partitioning import Partitioning
+from shardy_py.report.data import diagnostics_data
 
 
 def run_explain(
@@ -52,6 +53,7 @@ def run_explain(
         registry=registry,
     )
     explanation = explain_pipeline(partitioning)
+    print_warnings(explanation.warnings)
     if op is not None:
         placements = explanation.op(op)
         _print("\n".join(map(str, placements)), [placement_json(item) for item in placements], as_json=as_json)
@@ -98,6 +100,7 @@ def explanation_json(explanation: PipelineExplanation) -> dict[str, Any]:
     return {
         "ops": [placement_json(item) for item in explanation.placements],
         "transfers": [transfer_json(item) for item in explanation.transfers],
+        "warnings": diagnostics_data(explanation.warnings),
     }
 
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import re
 
+from shardy_py.ir.graph.graphs import callee_of
+from shardy_py.ir.graph.op_names import CALL
+from shardy_py.ir.graph.program import Op
+from shardy_py.mpmd.dialect.fragments import origins_of
+from shardy_py.mpmd.dialect.op_names import NAMED_COMPUTATION, NAMED_TENSOR
 from shardy_py.mpmd.dialect.origins import UserOrigin
 
 _MARK = re.compile(r"mpmd\|(computation|tensor|call|broadcast|reduce)\|(.*)\|(\d+)\|(?:_\d+)?")
@@ -64,3 +69,16 @@ def marked_call(name: str) -> int | None:
     """Return the number of the microbatch that a function is, or None."""
     match = _MARK.fullmatch(name)
     return int(match[3]) if match is not None and match[1] == "call" else None
+
+
+def names_of(op: Op) -> tuple[str, ...]:
+    """Return the names that an op may have a mesh by: of a computation, of a tensor, or of a function that it calls."""
+    if op.name == NAMED_COMPUTATION:
+        return tuple(origin.name for origin in origins_of(op))
+    if op.name == NAMED_TENSOR:
+        return (str(op.attributes["name"]),)
+    callee = callee_of(op) if op.name == CALL else None
+    if callee is None:
+        return ()
+    origin, tensor = marked_computation(callee), marked_tensor(callee)
+    return (callee if origin is None else origin.name,) if tensor is None else (tensor,)

@@ -83,6 +83,11 @@ class PipelineExplanation:
     _observation: Observation = field(repr=False)
     _absent: tuple[OpPlacement, ...] = field(repr=False)
 
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings of the passes, such as one of a name with a mesh that nothing has."""
+        return self._observation.warnings
+
     def op(self, name: str) -> tuple[OpPlacement, ...]:
         """Return the placements of some ops.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import field
+from attrs import evolve, field
 
 from shardy_py.api.summary import tensor_bytes
+from shardy_py.errors import Diagnostic
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, printed_names
 from shardy_py.ir.graph.op_names import FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Op, Program
@@ -65,6 +66,7 @@ class Observation:
         used_on: Location to the meshes that need an op without a name, with the reasons.
         available_on: Location to the meshes that have its operands; an op that is not in it can run on each mesh.
         reduced: The locations of ops that became reductions over meshes.
+        warnings: The warnings of the passes.
     """
 
     partitioning: Partitioning
@@ -74,6 +76,7 @@ class Observation:
     used_on: dict[str, MeshSet] = field(factory=dict)
     available_on: dict[str, MeshSet] = field(factory=dict)
     reduced: set[str] = field(factory=set)
+    warnings: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def of(cls, partitioning: Partitioning) -> Observation:
@@ -81,8 +84,14 @@ class Observation:
         # As MLIR prints it without locations, each op has a line of its own.
         text = print_module(parse_module(partitioning.text))
         self = cls(partitioning, Program(), _sources(partitioning, text))
-        self.program, _ = partitioning.run(text=text, after_pass=self._note)
+        self.program, warnings = partitioning.run(text=text, after_pass=self._note)
+        self.warnings = tuple(self._located(item) for item in warnings)
         return self
+
+    def _located(self, warning: Diagnostic) -> Diagnostic:
+        """Return a warning at the location in the source, not in the text that was run."""
+        source = self.sources.get(warning.location)
+        return evolve(warning, location=source.location if source is not None else "")
 
     def _note(self, name: str, program: Program) -> None:
         if name == MapNamedOpsToMpmdOpsPass.name:

@@ -5,6 +5,7 @@ An action starts when its mesh is free and what it needs has arrived; a transfer
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
@@ -113,11 +114,12 @@ class Timeline:
     @property
     def longest(self) -> float:
         """The longest time of a mesh from its first start to its last end."""
-        spans = []
-        for mesh in range(self.schedule.mesh_count):
-            events = self.of_mesh(mesh)
-            spans.append(max(event.end for event in events) - events[0].start if events else 0.0)
-        return max(spans, default=0.0)
+        starts: dict[int, float] = {}
+        ends: dict[int, float] = {}
+        for event in self.events:
+            starts.setdefault(event.mesh, event.start)
+            ends[event.mesh] = event.end
+        return max((ends[mesh] - starts[mesh] for mesh in starts), default=0.0)
 
     @property
     def bubble_rate(self) -> float:
@@ -137,7 +139,8 @@ class Timeline:
             key = event.action.stage, event.action.microbatch
             first.setdefault(key, event.start)
             last[key] = event.end
-        return max((sum(first[key] <= start < last[key] for key in first) for start in first.values()), default=0)
+        starts, ends = sorted(first.values()), sorted(last.values())
+        return max((bisect_right(starts, start) - bisect_right(ends, start) for start in starts), default=0)
 
     def held(self, weight_activations: float = 1.0) -> float:
         """Return the largest number of microbatches whose activations a mesh holds.
@@ -152,12 +155,12 @@ class Timeline:
             WEIGHT_GRADIENT: weight_activations,
         }
         worst = 0.0
-        for mesh in range(self.schedule.mesh_count):
-            amount = 0.0
-            for event in self.of_mesh(mesh):
-                amount += 1.0 if event.action.kind is FORWARD else 0.0
-                worst = max(worst, amount)
-                amount -= released[event.action.kind]
+        amounts = [0.0] * self.schedule.mesh_count
+        for event in self.events:
+            if event.action.kind is FORWARD:
+                amounts[event.mesh] += 1.0
+                worst = max(worst, amounts[event.mesh])
+            amounts[event.mesh] -= released[event.action.kind]
         return worst
 
     def chart(self, width: int = 72) -> str:

@@ -173,3 +173,38 @@ def test_the_command_explains_ops_and_transfers(tmp_path: Path) -> None:
     assert "without --transfer" in outcome.stderr
     outcome = CliRunner().invoke(shardy, [*arguments, "--mesh", "m1:x=4"])
     assert "the name is there twice" in outcome.stderr
+
+
+def test_a_name_that_nothing_has_is_a_warning(tmp_path: Path, plugin: ModuleType) -> None:
+    """It may be misspelt; the program, the explanation and the command say so."""
+    names = {**NAMES, "secnd": "m1"}
+    program = sdy.mpmd.partition(STEP, TOPOLOGY, names, plugins=[plugin])
+    hints = [(warning.code, warning.hint) for warning in program.warnings]
+    assert hints == [("unused-name", "did you mean second?")]
+    assert program.explain().warnings == program.warnings
+    assert not sdy.mpmd.partition(STEP, TOPOLOGY, NAMES, plugins=[plugin]).warnings
+    (tmp_path / "halves.py").write_text(PLUGIN)
+    (tmp_path / "step.mlir").write_text(STEP)
+    arguments = ["mpmd", "explain", str(tmp_path / "step.mlir"), "--plugin", str(tmp_path / "halves.py")]
+    for item in ("m0:x=2", "m1:x=2"):
+        arguments += ["--mesh", item]
+    for name, mesh in names.items():
+        arguments += ["--assign", f"{name}@{mesh}"]
+    outcome = CliRunner().invoke(shardy, arguments)
+    assert outcome.exit_code == 0
+    assert "'secnd' is assigned to the mesh 'm1'" in outcome.stderr
+    data = json.loads(CliRunner().invoke(shardy, [*arguments, "--json"]).stdout)
+    assert [warning["code"] for warning in data["warnings"]] == ["unused-name"]
+
+
+def test_names_of_jax_and_of_tensors_are_known() -> None:
+    """Marked functions have the names of computations and tensors; named tensors and nested computations count, too."""
+    jax = pytest.importorskip("jax")
+
+    @sdy.mpmd.named_computation(name="outer")
+    def outer(x):  # type: ignore[no-untyped-def]
+        return sdy.mpmd.named_tensor(jax.numpy.tanh(x), name="middle")
+
+    lowered = jax.jit(lambda x: outer(x) * 2).lower(jax.numpy.ones((4, 8)))
+    program = sdy.mpmd.partition(lowered, TOPOLOGY, {"outer": "m0", "middle": "m0", "nothing": "m1"})
+    assert [warning.code for warning in program.warnings] == ["unused-name"]
