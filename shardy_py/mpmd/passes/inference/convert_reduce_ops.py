@@ -47,10 +47,6 @@ class InferMeshConvertReduceOpsPass:
                 )
                 if _is_marked(op) and (is_inferred or op.id in below_reduces):
                     _convert(op, context.semantics)
-            for op in list(function.walk()):
-                if word_of(op) == _NONE and word_of(op.operands[0].defining_op) not in ("", _NONE):
-                    op.results[0].replace_all_uses_with(op.operands[0])
-                    op.erase()
 
 
 def _is_marked(op: Op) -> bool:
