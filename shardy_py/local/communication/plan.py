@@ -41,18 +41,20 @@ class PlanCommunicationPass:
 
     Args:
         machine: What else costs as much as a byte that is sent.
+        joins_axes: Whether axes along which one collective runs are looked at together, before each by itself.
     """
 
     name: ClassVar[str] = "plan-communication"
 
     machine: Balance = field(default=Balance(), metadata=NO_TEXT)
+    joins_axes: bool = field(default=True, metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the shardings of ops, and the collectives between them."""
         looked_at: dict[tuple[str, frozenset[AxisRef]], int] = {}
         changes = 0
         for _ in range(_ROUNDS):
-            for group in _axis_groups(program):
+            for group in _axis_groups(program, joins_axes=self.joins_axes):
                 key = group.mesh_name, frozenset(group.axes)
                 if looked_at.get(key) == changes:
                     # Nothing changed along other axes since.
@@ -80,11 +82,11 @@ class PlanCommunicationPass:
         return changed
 
 
-def _axis_groups(program: Program) -> list[AxisGroup]:
+def _axis_groups(program: Program, *, joins_axes: bool) -> list[AxisGroup]:
     """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
     meshes = meshes_by_name(program)
     groups: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
-    for op in ops_among(program, STEPS):
+    for op in ops_among(program, STEPS) if joins_axes else ():
         sharding = program.sharding(op.results[0])
         axes = moved_axes(op)
         if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:

@@ -100,6 +100,7 @@ def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
 def _improve(part: Sequence[Movement]) -> Improvement | None:
     choices = _flexible(part)
     modes = _cut(part, choices) if choices and len(part) <= _MOST_DELIVERIES else {}
+    modes |= _collecting(part, choices, modes)
     modes = {number: mode for number, mode in modes.items() if mode != choices[number].current}
     candidates = [modes, {}] if modes else [{}]
     best: Improvement | None = None
@@ -115,6 +116,38 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
             if best is None or total < best.after + _work_of(best, choices):
                 best = Improvement(part, candidate, item.before, after)
     return best
+
+
+def _collecting(part: Sequence[Movement], choices: dict[int, ModeChoice], modes: dict[int, int]) -> dict[int, int]:
+    """Return the ops to make whole as their local forms send what they need of a sharded value.
+
+    In the network a value with several users is brought to such an op in both modes.
+
+    Args:
+        part: The values that are brought to their users.
+        choices: The choices with several modes.
+        modes: Their modes in the cheapest cut.
+    """
+    touching: dict[int, list[Movement]] = {
+        number: [] for number, mode in modes.items() if mode == SHARDED and choices[number].collected
+    }
+    for item in part if touching else ():
+        for number in {choice.number for choice in (item.producer, *item.users)} & touching.keys():
+            touching[number].append(item)
+    result: dict[int, int] = {}
+    for number, items in touching.items():
+        choice = choices[number]
+        sharded_cost, whole_cost = (
+            choice.sent[mode] + sum(item.cost(_mode_among(modes | result | {number: mode})) for item in items)
+            for mode in (SHARDED, WHOLE)
+        )
+        if whole_cost + choice.work < sharded_cost - _LEAST_GAIN:
+            result[number] = WHOLE
+    return result
+
+
+def _mode_among(modes: dict[int, int]) -> ModeOf:
+    return lambda choice: modes.get(choice.number, choice.current)
 
 
 def _work_of(item: Improvement, choices: dict[int, ModeChoice]) -> float:
