@@ -139,7 +139,7 @@ class ModeChoices:
         return has_no_effects and self.semantics.get_sharding_rule(op) is not None
 
     def _set_modes(self, op: Op, choice: ModeChoice) -> None:
-        """Give an op its modes.
+        """Give an op its modes; it keeps the one that it has where nothing around it has the axes.
 
         Raises:
             UnfitAxes: they cannot be told.
@@ -151,11 +151,14 @@ class ModeChoices:
         now = [choice.operand_modes[op.id, number][0] for number in range(len(op.operands))]
         results = [choice.value_modes[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
-        partial, rule = group.own_axes(summed), self.semantics.get_sharding_rule(op)
+        partial = group.own_axes(summed)
         held = [
             self.by_value[item.id].value_modes[item.id][SHARDED] if item.id in self.by_value else None
             for item in sources
         ]
+        if not partial and not any(map(group.shards, (*now, *results, *held))):
+            return
+        rule = self.semantics.get_sharding_rule(op)
         key = self._known.key(op, rule, (*now, *results, *held), partial, self.counts.of_block(op.parent))
         if self._known.recall(key, op, choice):
             return

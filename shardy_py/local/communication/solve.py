@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.deliveries import ModeOf, current_mode, mode_for_all
+from shardy_py.local.communication.deliveries import ModeOf
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.routes import Route
@@ -187,9 +187,11 @@ class _Costs:
 
     item: Movement
     _users: list[ModeChoice] = field(init=False)
+    _numbers: set[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._users = self.item.flexible_users
+        self._numbers = {user.number for user in self._users}
 
     def enter(self, network: FlowNetwork, nodes: dict[int, int]) -> None:
         """Add the costs of a node for the producer and of one for the users, which is whole as soon as one user is."""
@@ -220,12 +222,10 @@ class _Costs:
         return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
-        flexible = {user.number for user in self._users}
-
         def mode_of(choice: ModeChoice) -> int:
             if choice is self.item.producer:
                 return producer if producer in choice.modes else choice.current
-            return mode_for_all(users)(choice) if choice.number in flexible else current_mode(choice)
+            return users if choice.number in self._numbers and users in choice.modes else choice.current
 
         return self.item.cost(mode_of)
 
