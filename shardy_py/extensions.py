@@ -69,6 +69,8 @@ PASS_ROOMS = ("shardy_py.local", "shardy_py.mpmd")
 """Leaves whose files have passes, for the text of pipelines."""
 
 FUNCTIONS = {
+    "advise_inputs": "shardy_py.plans.advise_inputs:advise_inputs",
+    "best_inputs": "shardy_py.plans.advise_inputs:best_inputs",
     "context_mesh": "shardy_py.jax.signature:context_mesh",
     "import_gspmd": "shardy_py.jax.gspmd.importer:import_gspmd",
     "import_round_trip": "shardy_py.jax.gspmd.importer:import_round_trip",

@@ -16,6 +16,7 @@ MOVED = {
     "amounts": "support.texts",
     "analysis": "cost",
     "analysis.advice": "cost.advice",
+    "analysis.advice.advise_inputs": "plans.advise_inputs",
     "analysis.cost": "cost.estimates",
     "analysis.diff": "explain.diff",
     "analysis.explain_reshard": "explain.explain_reshard",

@@ -91,13 +91,15 @@ def find_uncovered(program: Program, semantics: OpSemantics) -> tuple[int, dict[
     with_rule: dict[int, tuple[OpFacts, bool]] = {}
     # And those of a kind mostly do, so that they need not be asked for.
     counted: dict[SharedOpKind | None, bool] = {}
-    for op in all_ops(program):
-        kind = kinds.kind_of(op)
+    ops = all_ops(program)
+    for op, kind in zip(ops, kinds.kinds_of(program, ops), strict=True):
         count = counted.get(kind)
         if count is not None:
             total += count
             continue
         if op.name in excluded:
+            if kind is not None:
+                counted[kind] = False
             continue
         facts = facts_of(op)
         if facts.rule is not None:

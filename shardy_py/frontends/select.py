@@ -18,6 +18,8 @@ _BUNDLED = {
     "mlir": "shardy_py.frontends.mlir:MLIR",
     **FRONTENDS,
 }
+WRITTEN_AS_JAX = frozenset(("mlir", "jit", "jax", "hlo", "xdsl", "program", "torch"))
+"""The frontends for whose programs shardings of arguments are written as JAX writes them."""
 
 
 def find_frontend(source: object, registry: Registry) -> Frontend:

@@ -52,7 +52,7 @@ def _tensor_type(value: Value) -> TensorType:
     if isinstance(value.type, TensorType) and value.type.is_static:
         return value.type
     message = f"the argument {value.index} of the main function has the type {value.type}, which no array has"
-    hint = "only tensors of static shapes can be made up; the function needs others as arguments"
+    hint = "only tensors of static shapes can be made up; give a dynamic size, as by --size arg0.0=64, or the arrays"
     raise UnsupportedError(Diagnostic("no-input", message, value.owning_op.location, hint=hint))
 
 

@@ -28,7 +28,7 @@ def foreign_ops_named(program: Program) -> Iterator[None]:
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         message = f"XLA does not run the program: it has ops of other dialects, {', '.join(names[:_MOST_NAMES])}{more}"
         hint = (
-            "'shardy check PLUGIN FILE' runs it on virtual devices, with the function of numpy that the plugin has for "
-            "each op; in Python 'shardy_py.testing.run_sharded' does"
+            "give the plugin of these ops FUNCTIONS, one of numpy for each op: then this command runs the program on "
+            "virtual devices; in Python 'shardy_py.testing.run_sharded' does"
         )
         raise UnsupportedError(Diagnostic("no-xla-ops", message, hint=hint)) from error

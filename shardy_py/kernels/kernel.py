@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xdsl.dialects import builtin
 
     from shardy_py.kernels.lower.host import HostKernel
+    from shardy_py.kernels.page.stages_page import StagesPage
     from shardy_py.kernels.run.device import DeviceKernel, Timing
     from shardy_py.kernels.run.kernel import Output
 
@@ -86,7 +87,7 @@ class Kernel:
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         with no_garbage_collection():
-            module = self._initial()
+            module = self.initial_module()
             self._run_passes(module, after_pass)
         return module
 
@@ -99,7 +100,7 @@ class Kernel:
     def _first_text(self) -> str:
         from shardy_py.kernels.dialect.text import print_kernel_module
 
-        return print_kernel_module(self._initial(), spelling=self.spelling)
+        return print_kernel_module(self.initial_module(), spelling=self.spelling)
 
     @cached_property
     def stages(self) -> Mapping[str, str]:
@@ -109,7 +110,7 @@ class Kernel:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
-        module = self._initial()
+        module = self.initial_module()
         from shardy_py.kernels.dialect.text import print_kernel_module
 
         stages = {INITIAL: print_kernel_module(module, spelling=self.spelling)}
@@ -194,6 +195,18 @@ class Kernel:
                 return text
         hint = did_you_mean(name, [*self.stages, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
+
+    def page(self) -> StagesPage:
+        """Return a page with the stages, PTX and machine code beside each other, linked by op, and the index maps.
+
+        Raises:
+            UnsupportedError: as for `llvm`.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
+        require_xdsl()
+        from shardy_py.kernels.page.stages_page import stages_page
+
+        return stages_page(self)
 
     def run(
         self, *arrays: Any, on: Literal["interpreter", "host", "gpu"] = "interpreter", stage: str | None = None
@@ -284,16 +297,26 @@ class Kernel:
 
         return parse_kernel_module(text)
 
-    def _initial(self) -> builtin.ModuleOp:
-        """Return a new module before the first pass."""
+    def initial_module(self) -> builtin.ModuleOp:
+        """Return a new module before the first pass.
+
+        Raises:
+            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            OptionError: the libraries of the extra ``codegen`` are missing.
+        """
         require_xdsl()
         from xdsl.dialects import builtin
 
         from shardy_py.kernels.elemental.functions import FunctionEmitter
         from shardy_py.kernels.entry.entries import entry_function
+        from shardy_py.kernels.locations import locate_entry
 
         functions = FunctionEmitter(self.fusion, self.partition)
         entry = entry_function(functions, self.choice, self.launch, self.device)
+        heroes = {hero for hero in self.choice.heroes if hero is not None} or {
+            root.defining_op for root in self.fusion.roots if root.defining_op is not None
+        }
+        locate_entry(entry, heroes)
         return builtin.ModuleOp([entry, *functions.functions()])
 
     def _run_passes(self, module: builtin.ModuleOp, after_pass: Callable[[str, builtin.ModuleOp], None] | None) -> None:

@@ -59,12 +59,13 @@ def machine_code(ptx: str, device: DeviceSpec) -> MachineCode | None:
     return MachineCode(int(registers[1]), sum(map(int, _SPILLS.findall(messages))))
 
 
-def sass_text(ptx: str, device: DeviceSpec) -> str:
+def sass_text(ptx: str, device: DeviceSpec, *, with_lines: bool = False) -> str:
     """Return the instructions of a device that PTX becomes, as NVIDIA's disassembler prints them.
 
     Args:
         ptx: The kernel.
         device: The device.
+        with_lines: Whether comments name the lines that PTX has for the instructions.
 
     Raises:
         OptionError: there is no assembler or no disassembler.
@@ -79,9 +80,10 @@ def sass_text(ptx: str, device: DeviceSpec) -> str:
     assembler, disassembler = (str(path) for _, path in programs)
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "kernel.cubin")
-        arguments = [f"-arch=sm_{device.capability}", "-o", file, "-"]
+        arguments = [f"-arch=sm_{device.capability}", "-o", file, "-", *(["-lineinfo"] if with_lines else [])]
         assembled = messages_of(assembler, arguments, ptx, seconds=_SECONDS)
-        text = None if assembled is None else output_of(disassembler, ["-c", file], "", seconds=_SECONDS)
+        printed = ["-c", file, *(["-g"] if with_lines else [])]
+        text = None if assembled is None else output_of(disassembler, printed, "", seconds=_SECONDS)
     if text is None:
         message = f"{'ptxas' if assembled is None else 'nvdisasm'} does not take the kernel"
         hint = f"it may be older than sm_{device.capability}; --target ptx prints what it was given"

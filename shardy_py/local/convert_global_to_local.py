@@ -69,7 +69,7 @@ class ConvertGlobalToLocalPass:
         semantics = context.semantics
         if not self.trust_shardings:
             # How an op runs on shards follows from rules that the reference lacks, too.
-            semantics = semantics.with_options(evolve(semantics.options, extended=True))
+            semantics = semantics.with_options(evolve(semantics.options, extended=True, like_jit=False))
         ops = find_local_ops(program, semantics)
         if self.replica_count > 1 and self.partition_count <= 1:
             ops = ops.for_replicas()

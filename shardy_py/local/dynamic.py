@@ -6,11 +6,11 @@ a slice of the own part of a whole tensor, need the true one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.dynamic_sizes import is_dynamic
-from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_names import FUNCTION, RETURN
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.shardings import entry_arguments
 from shardy_py.ir.graph.types import TensorType, Type, function_type
@@ -51,8 +51,9 @@ def _refuse_numbers(op: Op) -> None:
         return
     for name, attribute in op.attributes.items():
         if any(is_near_derived(number) for number in attribute_numbers(attribute)):
-            named = _with_location(op)
+            named = _op_of_source(op)
             message = f"the op needs the size of a dynamic dimension on a device, for {name}"
+            message += "" if named is op else f" of '{op.name}'"
             raise UnsupportedError(Diagnostic("size-not-known", message, named.location, named.name, _HINT))
     sizes = [size for value in own_values(op) if isinstance(value.type, TensorType) for size in value.type.shape]
     if any(is_large(size) and not is_near_derived(size) for size in sizes):
@@ -60,19 +61,28 @@ def _refuse_numbers(op: Op) -> None:
         raise UnsupportedError(Diagnostic("size-not-known", message, op.location, op.name, _HINT))
 
 
-def _with_location(op: Op) -> Op:
-    """Return an op, or for a constant, which is there for others, the next one that comes from the source."""
-    if op.operands:
-        return op
-    seen = {op.id}
-    waiting = [op]
+def _op_of_source(op: Op) -> Op:
+    """Return an op, or the nearest user or else producer from the source of one that a local form made for others."""
+    users = _nearest(op, lambda item: [user for value in item.results for user in value.users])
+    if users is not None and users.name != RETURN:
+        return users
+    return _nearest(op, _producers) or users or op
+
+
+def _producers(op: Op) -> list[Op]:
+    return [value.defining_op for value in op.operands if value.defining_op is not None]
+
+
+def _nearest(op: Op, neighbours: Callable[[Op], Sequence[Op]]) -> Op | None:
+    """Return the nearest op with a location, the op itself first."""
+    seen, waiting = {op.id}, [op]
     for item in waiting:
         if item.location:
             return item
-        users = [user for value in item.results for user in value.users if user.id not in seen]
-        seen.update(user.id for user in users)
-        waiting += users
-    return op
+        others = [other for other in neighbours(item) if other.id not in seen]
+        seen.update(other.id for other in others)
+        waiting += others
+    return None
 
 
 def _mapped(type_: Type, change: Callable[[int | None], int | None]) -> Type:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from attrs import evolve, field
 
-from shardy_py.api.keywords import narrow, takes
+from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.main_function import main_arguments
-from shardy_py.api.options import ProgramInput
+from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.api.specs import as_sharding
 from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import get_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
+from shardy_py.cost.session import Session
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.mlir import MLIR
 from shardy_py.frontends.select import frontend_of
@@ -53,28 +54,39 @@ _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _COLUMNS = 20_000
 
 
-@frozen(slots=False)
-class PlanArguments(ProgramInput):
-    """Arguments of `plan`.
+@frozen(slots=False, kw_only=True)
+class PlanSettings:
+    """Settings of a plan.
 
     Args:
-        module: The program, in any form that `propagate` takes.
         machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file.
+        minimise: What to make small: ``time``, or ``memory``, with the shortest time of the plans with the least.
         budget_memory: The bytes that a device may use at most.
         fix: Arguments, by name, number or glob, to shardings that the plan has to keep.
         results: ``like-arguments`` lets a result that is the next state of an argument, as in a training step, have
             its sharding; ``open`` leaves results to the plan.
         gap: The part by which a plan may exceed the bound before fewer plans are tried.
         known_layouts: Whether to price known layouts beside the plan; None for programs of up to a thousand ops.
+    """
+
+    machine: MachineLike
+    minimise: Literal["time", "memory"] = "time"
+    budget_memory: float | None = None
+    fix: Mapping[int | str, Any] | None = None
+    results: Literal["like-arguments", "open"] = "like-arguments"
+    gap: float = 0.005
+    known_layouts: bool | None = None
+
+
+@frozen(slots=False)
+class PlanArguments(PlanSettings, ProgramInput):
+    """Arguments of `plan`.
+
+    Args:
+        module: The program, in any form that `propagate` takes.
         options: How to propagate, and more plugins.
     """
 
-    machine: MachineLike = field(kw_only=True)
-    budget_memory: float | None = field(default=None, kw_only=True)
-    fix: Mapping[int | str, Any] | None = field(default=None, kw_only=True)
-    results: Literal["like-arguments", "open"] = field(default="like-arguments", kw_only=True)
-    gap: float = field(default=0.005, kw_only=True)
-    known_layouts: bool | None = field(default=None, kw_only=True)
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 
@@ -88,13 +100,34 @@ def plan(arguments: PlanArguments) -> ShardingPlan:
     Raises:
         ShardyError: the module or an option is not valid, the program has no mesh, or no plan meets the budget.
     """
-    return _Planner.of(arguments).run()
+    return _Planner.of(arguments).best()
+
+
+def plan_session(session: Session, settings: PlanSettings) -> ShardingPlan:
+    """Return a plan for a program.
+
+    Args:
+        session: The session; it must keep the names of the program that was given.
+        settings: The settings.
+
+    Raises:
+        ShardyError: a setting is not valid, the program has no mesh, or no plan meets the budget.
+    """
+    return _Planner.of_session(session, settings).best()
+
+
+Input = TypeVar("Input", bound=ProgramInput)
+
+
+def _as_it_stands(program: Input) -> Input:
+    """Return a program that is read as it stands, not as `jax.jit` converts it: the plan is written into that."""
+    return evolve(program, like="passes") if program.like is None else program
 
 
 @define(eq=False)
 class _Planner:
-    arguments: PlanArguments
-    source: ProgramInput
+    settings: PlanSettings
+    source: SessionArguments
     graph: PlanGraph
     prices: Prices
     mesh_name: str
@@ -104,16 +137,21 @@ class _Planner:
 
     @classmethod
     def of(cls, arguments: PlanArguments) -> _Planner:
-        source = narrow(arguments, ProgramInput)
-        if arguments.like is None:
-            source = evolve(source, like="passes")  # the plan is written into the program as it stands
-        session = arguments.options.open(source, keep_names=True)
+        session = arguments.options.open(_as_it_stands(narrow(arguments, ProgramInput)), keep_names=True)
+        return cls.of_session(session, narrow(arguments, PlanSettings))
+
+    @classmethod
+    def of_session(cls, session: Session, settings: PlanSettings) -> _Planner:
+        assert session.source is not None, "only a session that was opened is planned"
+        source = _as_it_stands(session.source)
+        if session.like == "jit" and source.like != "jit":
+            session = Session.open(**keywords(source))
         meshes = [(name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes]
         if not meshes:
             message = "the program has no mesh"
             raise OptionError(Diagnostic("no-mesh", message, hint="give one, for example data=4,model=2"))
         name, mesh = meshes[0]
-        machine = get_machine(arguments.machine)
+        machine = get_machine(settings.machine)
         axes = tuple((axis.name, axis.size) for axis in mesh.axes if axis.size > 1)
         slots = range(len(session.problem.slot_values))
         bare = session.with_shardings(dict.fromkeys(slots))
@@ -126,30 +164,46 @@ class _Planner:
             {kernel.op_id: kernel for kernel in cost.ops},
             get_profile(machine.profile),
         )
-        planner = cls(arguments, source, PlanGraph.of(session), prices, name, mesh)
+        planner = cls(settings, source, PlanGraph.of(session), prices, name, mesh)
         planner._fix()
-        if arguments.results == "like-arguments":
+        if settings.results == "like-arguments":
             planner.tied = next_states(planner.graph)
         return planner
+
+    def best(self) -> ShardingPlan:
+        """Return the best plan for what is to become small."""
+        planner = self.within_least_memory() if self.settings.minimise == "memory" else self
+        return planner.run()
+
+    def within_least_memory(self) -> _Planner:
+        """Return a planner whose memory budget is what the plan with the least memory needs."""
+        model = self._model(self.prices)
+        least = PlanColumns.of(model, has_memory=True).least_memory()
+        if least is None:
+            raise self._out_of_reach(model)
+        plans = self._trials(budget=None, bound=0.0, space=SPACE).price_ways(least[0])
+        needed = max(least[1], min(plan.peak_bytes for plan, _, _ in plans)) * (1 + _ROUNDING)
+        if self.settings.budget_memory is not None and self.settings.budget_memory < needed:
+            raise self._too_large(needed)
+        return evolve(self, settings=evolve(self.settings, budget_memory=needed))
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
         strict = self._model(evolve(self.prices, is_strict=True, is_combined=True))
         bounds = PlanBounds.of(strict)
-        _, solved = self._solve(bounds, parts=_EXACT, budget=self.arguments.budget_memory)
+        _, solved = self._solve(bounds, parts=_EXACT, budget=self.settings.budget_memory)
         if solved is None:
             raise self._out_of_reach(strict)
         bound = max(0.0, solved.bound - strict.slack)
         space = SPACE_OF_REPEATS if len(strict.ties.counts) < len(strict.ties.leaders) else SPACE
-        budget, is_small = self.arguments.budget_memory, len(self.graph.nodes) <= _MANY_NODES
-        fields = (self.source, self.arguments.options, self.graph, self.prices, self.mesh_name, self.tied)
-        trials = PlanTrials(*fields, budget, bound, space)
+        budget, is_small = self.settings.budget_memory, len(self.graph.nodes) <= _MANY_NODES
+        trials = self._trials(budget, bound, space)
         if is_small:
             trials.consider(solved.choice)
         combined = bounds.with_prices(strict.with_prices(evolve(self.prices, is_combined=True)))
         self._try_with_latency(trials, combined)
         likely = strict.with_prices(self.prices)
-        if not trials.is_close(self.arguments.gap):
+        if not trials.is_close(self.settings.gap):
             self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
             smallest = PlanColumns.of(likely, has_memory=True).least_memory()
@@ -157,12 +211,12 @@ class _Planner:
                 trials.consider(smallest[0])
         if trials.best is None:
             raise self._too_large(trials.smallest)
-        if not trials.is_close(self.arguments.gap):
+        if not trials.is_close(self.settings.gap):
             bound = trials.bound = max(bound, self._bound_with_latency(bounds, trials.best.seconds))
             if is_small:
                 trials.leave_out_pins(_LEFT_OUT)
         best = trials.best
-        if self.arguments.known_layouts or (self.arguments.known_layouts is None and is_small):
+        if self.settings.known_layouts or (self.settings.known_layouts is None and is_small):
             best = self._with_known_layouts(trials, likely, best)
         # What runs is the local program of MLIR; other frontends make theirs in another way.
         is_counted = is_small and frontend_of(self.graph.session.program).name == MLIR.name
@@ -172,6 +226,9 @@ class _Planner:
             best = evolve(best, sent_bytes=sent, estimated_bytes=best.sent_bytes)
         # An estimate below the model's bound refutes the model, not the estimate.
         return evolve(best, bound_seconds=None) if best.seconds < bound * (1 - _ROUNDING) else best
+
+    def _trials(self, budget: float | None, bound: float, space: str) -> PlanTrials:
+        return PlanTrials(self.source, self.graph, self.prices, self.mesh_name, self.tied, budget, bound, space)
 
     def _try_with_latency(self, trials: PlanTrials, bounds: PlanBounds) -> None:
         """Price the cheapest choice of the likely prices of all-reduces that are combined, but for those on a path."""
@@ -183,7 +240,7 @@ class _Planner:
 
     def _try_likely(self, trials: PlanTrials, bounds: PlanBounds, rounds: int) -> None:
         """Price the cheapest choices of the likely prices, with less memory where none fits."""
-        limit = budget = self.arguments.budget_memory
+        limit = budget = self.settings.budget_memory
         fit = self._try_several(trials, bounds, rounds, limit)
         for _ in range(_TIGHTENED):
             if trials.best is not None or budget is None or limit is None or fit is None:
@@ -209,7 +266,7 @@ class _Planner:
                 break
             fit = solved.memory, trials.consider(solved.choice)
             # Branch and bound over many columns takes longer than all else.
-            if trials.is_close(self.arguments.gap) or len(columns.program.costs) > _COLUMNS:
+            if trials.is_close(self.settings.gap) or len(columns.program.costs) > _COLUMNS:
                 break
             columns.forbid(solved.choice)
         return fit
@@ -227,7 +284,7 @@ class _Planner:
             plan = min((way for way, _, _ in trials.price_ways(solved.choice)), key=lambda way: way.seconds)
             if name not in layouts or plan.seconds < layouts[name][1].seconds:
                 layouts[name] = axes, plan
-        budget = self.arguments.budget_memory
+        budget = self.settings.budget_memory
         fitting = [plan for _, plan in layouts.values() if budget is None or plan.peak_bytes <= budget]
         best = min([best, *fitting], key=lambda plan: plan.seconds)
         known = (KnownLayout.of(name, axes, plan, best, budget) for name, (axes, plan) in layouts.items())
@@ -249,7 +306,7 @@ class _Planner:
 
     def _solve_with_latency(self, bounds: PlanBounds, part: float) -> PlanSolution | None:
         near = bounds.within(part)
-        return None if near is None else solve_with_latency(_columns(near, self.arguments.budget_memory))
+        return None if near is None else solve_with_latency(_columns(near, self.settings.budget_memory))
 
     def _model(self, prices: Prices) -> PlanModel:
         outs = [value for value, _ in self.graph.returned()]
@@ -282,7 +339,7 @@ class _Planner:
 
     def _fix(self) -> None:
         problem, arguments = self.graph.session.problem, main_arguments(self.graph.session.main)
-        for key, spec in (self.arguments.fix or {}).items():
+        for key, spec in (self.settings.fix or {}).items():
             for value, _ in arguments.find_all(key):
                 slot = problem.slot_of.get(value.id, -1)
                 number = self.graph.node_of.get(slot)
@@ -308,7 +365,7 @@ class _Planner:
         raise OptionError(Diagnostic("invalid-fix", f"{subject}: {why}", hint="--fix 'w=data,None'"))
 
     def _out_of_reach(self, model: PlanModel) -> OptionError:
-        budget = self.arguments.budget_memory
+        budget = self.settings.budget_memory
         least = PlanColumns.of(model, has_memory=True).least_memory() if budget is not None else None
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
@@ -316,7 +373,7 @@ class _Planner:
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
     def _too_large(self, smallest: float | None) -> OptionError:
-        budget = self.arguments.budget_memory or 0.0
+        budget = self.settings.budget_memory or 0.0
         return _over(
             budget,
             smallest or 0.0,

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any
 
-from attrs import asdict, field
+from attrs import field
 
+from shardy_py.frontends.select import WRITTEN_AS_JAX
 from shardy_py.plans.write import WrittenPlan
 from shardy_py.report.sharding_html import ShardedTensor, sharding_table
-from shardy_py.sharding.jax_text import partition_spec
+from shardy_py.sharding.jax_text import axes_text, partition_spec
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.support.texts import format_bytes, format_seconds
 from shardy_py.values import frozen
@@ -37,17 +38,13 @@ class KnownLayout:
     Args:
         name: Its name.
         axes: What its axes do.
-        seconds: The time by the estimator.
-        sent_bytes: The bytes that one device sends, by the estimator.
-        peak_bytes: The most memory that a device uses.
+        plan: The best plan that has this layout.
         reason: The difference from the plan, in words.
     """
 
     name: str
     axes: str
-    seconds: float
-    sent_bytes: float
-    peak_bytes: float
+    plan: ShardingPlan = field(repr=False)
     reason: str
 
     @classmethod
@@ -55,16 +52,42 @@ class KnownLayout:
         cls, name: str, axes: str, layout: ShardingPlan, plan: ShardingPlan, budget: float | None = None
     ) -> KnownLayout:
         """Return a layout, priced, beside a plan."""
-        sizes = layout.sent_bytes, layout.peak_bytes
-        return cls(name, axes, layout.seconds, *sizes, ", ".join(_differences(layout, plan, budget)))
+        return cls(name, axes, layout, ", ".join(_differences(layout, plan, budget)))
+
+    @property
+    def seconds(self) -> float:
+        """The time by the estimator."""
+        return self.plan.seconds
+
+    @property
+    def sent_bytes(self) -> float:
+        """The bytes that one device sends, by the estimator."""
+        return self.plan.sent_bytes
+
+    @property
+    def peak_bytes(self) -> float:
+        """The most memory that a device uses."""
+        return self.plan.peak_bytes
+
+    @property
+    def title(self) -> str:
+        """Its name, and what its axes do."""
+        return f"{self.name} ({self.axes})" if self.axes else self.name
 
     def __str__(self) -> str:
-        title = f"{self.name} ({self.axes})" if self.axes else self.name
-        return f"{title}: {format_seconds(self.seconds)}, {self.reason}"
+        return f"{self.title}: {format_seconds(self.seconds)}, {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as plain data; sizes are in bytes, times in seconds."""
-        return asdict(self)
+        return {
+            "name": self.name,
+            "axes": self.axes,
+            "seconds": self.seconds,
+            "sent_bytes": self.sent_bytes,
+            "peak_bytes": self.peak_bytes,
+            "reason": self.reason,
+            "inputs": self.plan.specs,
+        }
 
 
 def _differences(layout: ShardingPlan, plan: ShardingPlan, budget: float | None) -> Iterator[str]:
@@ -109,10 +132,6 @@ class PlannedConstraint:
     def tensor(self) -> str:
         """The tensor in words."""
         return f"the result of {self.op}" if self.operand is None else f"operand {self.operand} of {self.op}"
-
-
-_OF_JAX = ("mlir", "jit", "jax", "hlo", "xdsl", "program", "torch")
-"""The frontends for whose programs a plan is written for JAX."""
 
 
 @frozen(eq=False)
@@ -173,6 +192,14 @@ class ShardingPlan:
         return {name: partition_spec(sharding) for name, sharding in self.inputs.items()}
 
     @property
+    def title(self) -> str:
+        """Roles with the axes that have them, such as ``batch over data``."""
+        axes: dict[str, list[str]] = {}
+        for axis, roles in self.roles.items():
+            axes.setdefault(" and ".join(roles) or "replicated", []).append(axis)
+        return ", ".join(f"{roles} over {' and '.join(names)}" for roles, names in axes.items())
+
+    @property
     def head(self) -> tuple[str, ...]:
         """Lines with the cost of the plan and its bound."""
         mesh = ",".join(f"{name}={size}" for name, size in self.mesh.items())
@@ -209,7 +236,7 @@ class ShardingPlan:
         return f"No plan of this space takes less than {bound}: {self.space}"
 
     def __str__(self) -> str:
-        return self.to_jax() if self.frontend in _OF_JAX else self.to_propagate()
+        return self.to_jax() if self.frontend in WRITTEN_AS_JAX else self.to_propagate()
 
     def _repr_html_(self) -> str:
         tensors = [ShardedTensor(name, sharding) for name, sharding in self.inputs.items()]
@@ -239,12 +266,12 @@ class ShardingPlan:
     def to_propagate(self) -> str:
         """Return the plan as Python for `propagate`, with the constraints as comments."""
         lines = [*(f"# {line}" for line in self.head), "in_shardings = {"]
-        lines += [f"    {name!r}: {_spec(sharding)}," for name, sharding in self.inputs.items()]
+        lines += [f"    {name!r}: {axes_text(sharding)}," for name, sharding in self.inputs.items()]
         lines += ["}"]
         if self.results:
-            shardings = [f"    {number}: {_spec(sharding)}," for number, sharding in self.results.items()]
+            shardings = [f"    {number}: {axes_text(sharding)}," for number, sharding in self.results.items()]
             lines += ["out_shardings = {", *shardings, "}"]
-        lines += [f"# on {item.tensor}: {_spec(item.sharding)}  {item.location}" for item in self.constraints]
+        lines += [f"# on {item.tensor}: {axes_text(item.sharding)}  {item.location}" for item in self.constraints]
         return "\n".join(lines)
 
     def to_torch(self) -> str:
@@ -289,12 +316,6 @@ class ShardingPlan:
                 for constraint in self.constraints
             ],
         }
-
-
-def _spec(sharding: TensorSharding) -> str:
-    """Return a sharding as `propagate` takes it: the axes of each dimension."""
-    dims = [tuple(axis.name for axis in dim.axes) for dim in sharding.dim_shardings]
-    return str(tuple(None if not axes else axes[0] if len(axes) == 1 else axes for axes in dims))
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -59,6 +59,8 @@ def axis_roles(writer: PlanWriter) -> Roles:
 def _roles(writer: PlanWriter, argument: PlanNode, axis: int, *, is_parameter: bool) -> Iterator[str]:
     graph = writer.graph
     have = writer.out(argument.number)[axis]
+    if is_parameter and have is None:
+        return
     for use in graph.uses.get(argument.results[0], ()):
         user = graph.nodes[use.node]
         head = graph.head(use.node)
@@ -68,7 +70,7 @@ def _roles(writer: PlanWriter, argument: PlanNode, axis: int, *, is_parameter: b
         needed_dim = through(need(user, use.operand, strategy, head), use.dims)[axis]
         factor = strategy.factors[axis]
         if needed_dim is None or factor is None:
-            if have is not None and is_parameter:
+            if is_parameter:
                 yield FULLY_SHARDED
         elif not is_parameter:
             yield SUMMED if factor in user.rule.reduction_factors else BATCH

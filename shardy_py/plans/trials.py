@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardy_py.api.annotated_text import annotated_text
-from shardy_py.api.keywords import keywords
-from shardy_py.api.options import ProgramInput
-from shardy_py.api.program_source import SessionOptions
+from shardy_py.api.options import SessionArguments
+from shardy_py.cost.reopen import changed_text, open_changed
 from shardy_py.cost.session import Session
 from shardy_py.frontends.select import frontend_of
 from shardy_py.plans.fewest import fewest_pins
@@ -30,8 +28,7 @@ class PlanTrials:
     """Prices plans and keeps the best.
 
     Attributes:
-        source: The program.
-        options: How to propagate.
+        source: What the session of the program was opened with.
         graph: Its graph.
         prices: The prices.
         mesh_name: The name of the mesh.
@@ -45,8 +42,7 @@ class PlanTrials:
         is_priced_by_inputs: Whether shardings of the inputs alone are priced, too.
     """
 
-    source: ProgramInput
-    options: SessionOptions
+    source: SessionArguments
     graph: PlanGraph
     prices: Prices
     mesh_name: str
@@ -142,15 +138,10 @@ class PlanTrials:
             roles=axis_roles(writer),
             space=self.space,
             written=written,
-            write=lambda: self._text(written),
+            write=lambda: changed_text(self.source, written.write_into),
             frontend=frontend_of(self.graph.session.program).name,
         )
 
     def _open(self, written: WrittenPlan) -> Session:
         """Return the session of the program with a plan written into it."""
-        options = {**keywords(self.source), **self.options.run_options()}
-        return Session.open(**options, keep_names=True, on_given=written.write_into)
-
-    def _text(self, written: WrittenPlan) -> str:
-        load_registry = self.options.load_registry
-        return annotated_text(self.source, load_registry(), lambda read: written.write_into(read.program, read.main))
+        return open_changed(self.source, written.write_into)

@@ -100,6 +100,10 @@ def _equal_operand(answer: Any, op: Op) -> int | None:
     return answer
 
 
+def _operand_numbers(answer: Any, op: Op) -> tuple[int, ...]:
+    return _library_operands(answer, op) or ()
+
+
 def _library_operands(answer: Any, op: Op) -> tuple[int, ...] | None:
     if answer is None:
         return None
@@ -160,6 +164,7 @@ _COST: dict[str, Check | None] = {
     "get_work": _work,
     "get_equal_operand": _equal_operand,
     "get_updated_operand": _equal_operand,
+    "get_overwritten_operands": _operand_numbers,
     "get_choices": _library_operands,
     "get_library_operands": _library_operands,
     "get_parts": _parts,

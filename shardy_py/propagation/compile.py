@@ -9,7 +9,7 @@ from shardy_py.errors import Diagnostic, RuleError, UnsupportedError
 from shardy_py.ir.graph.dead_ops import find_dead_ops
 from shardy_py.ir.graph.enum_attributes import direction_code
 from shardy_py.ir.graph.graphs import main_function
-from shardy_py.ir.graph.kinds import SharedOpKind, kind_of, shares_facts
+from shardy_py.ir.graph.kinds import SharedOpKind, kinds_of, shares_facts
 from shardy_py.ir.graph.op_names import CALL, DATA_FLOW_EDGE, FUNC_DATA_FLOW_EDGE, FUNCTION, MESH, RETURN
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.symbols import calls_by_callee
@@ -29,7 +29,7 @@ from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.initial_shardings import initial_shardings, members_by_group, sibling_results
 from shardy_py.propagation.problem import NO_RULE, GroupTies, Problem, StepGroup, edge_transform
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.slots import NO_SLOT, IdMap, Slots, assign_slots, check_types, id_numbers, slots_of
+from shardy_py.propagation.slots import NO_SLOT, IdMap, Slots, assign_slots, check_types, slots_of
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
@@ -110,10 +110,9 @@ class _Compiler:
         self.program = program
         self.semantics = semantics
         self.conservative = conservative
-        self._numbers = id_numbers(program)
-        self.slots: Slots = assign_slots(program, semantics, self._numbers)
+        self.slots: Slots = assign_slots(program, semantics)
         self.problem = Problem(outcomes, self.slots.values, [], {}, slot_of=self.slots.of_value)
-        self.step_of = IdMap(len(self._numbers))
+        self.step_of = IdMap(len(self.slots.numbers))
         self._edge_steps: list[int] = []
         self._plans: dict[OpFacts, _Plan] = {}
         self._identities: dict[tuple[object, ...], _Plan] = {}
@@ -123,7 +122,7 @@ class _Compiler:
     def run(self) -> Problem:
         """Return the problem."""
         main = main_function(self.program)
-        unused = find_dead_ops(self.program, self.semantics)
+        unused = find_dead_ops(self.program, self.semantics, unused=self.slots.unused)
         candidates = removable_ops(unused, self.semantics)
         self._add_steps(frozenset([op.id for op in candidates]))
         self.problem.removal = plan_removal(unused, candidates, self.step_of)
@@ -145,20 +144,18 @@ class _Compiler:
         """
         facts_of, plans, slot_of = self.semantics.facts_of(self.program), self._plans, self.slots.of_value.numbers
         problem = self.problem
-        step_ops, step_slots, step_rules, step_groups = (
+        step_ops, step_slots, step_rules, step_groups, group_steps = (
             problem.step_ops,
             problem.step_slots,
             problem.step_rules,
             problem.step_groups,
+            problem.group_steps,
         )
+        step_of, numbers = self.step_of.numbers, self.slots.numbers
         # Those of ops of a kind, which mostly share their facts, so that these need not be asked for.
         plans_of_kinds: dict[SharedOpKind | None, _Plan] = {}
-        kinds_hold = self.program.kinds_hold
-        for op in all_ops(self.program):
-            kind = getattr(op.attributes, "kind", None) if kinds_hold else None
-            if kind is None or kind.name != op.name:
-                # Nearly all ops know their kind already.
-                kind = kind_of(op)
+        ops = all_ops(self.program)
+        for op, kind in zip(ops, kinds_of(self.program, ops), strict=True):
             plan = plans_of_kinds.get(kind)
             if plan is None and op.name in _OPS_WITHOUT_RULE_STEP:
                 self._add_edge(op)
@@ -180,6 +177,8 @@ class _Compiler:
                     group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan, multi_use=multi_use)
+                    step = step_of[op.id] = numbers[len(step_ops)]
+                    group_steps[group].append(step)
                     step_ops.append(op)
                     step_slots.append(tuple(slots))
                     step_rules.append(plan.rule)
@@ -189,8 +188,7 @@ class _Compiler:
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
             if removable and op.id in removable and not (step_ops and step_ops[-1] is op):
                 group = problem.intern_group(StepGroup(op.name, frozenset(), NO_RULE, multi_use=False))
-                problem.add_step(op, (), None, group)
-        problem.number_steps(self.step_of, self._numbers)
+                self.step_of[op.id] = problem.add_step(op, (), None, group)
 
     def _make_plan(self, op: Op, facts: OpFacts) -> _Plan:
         """Return the plan of the steps of an op and of all with the same facts.
@@ -248,8 +246,8 @@ class _Compiler:
         if group is None:
             group = self._make_group(op, plan, multi_use=multi_use)
         slots = slots_of(sources, (result,), self.slots.of_value)
-        self.problem.add_step(op, slots, plan.rule, group)
-        return self.problem.num_steps - 1
+        step = self.step_of[op.id] = self.problem.add_step(op, slots, plan.rule, group)
+        return step
 
     def _add_data_flow_edge(self, op: Op) -> None:
         """Add the step of an edge inside a function.

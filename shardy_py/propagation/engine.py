@@ -180,12 +180,9 @@ def _shown(program: Program, solution: Solution) -> Iterator[None]:
 
 def apply_solution(program: Program, solution: Solution) -> None:
     """Put the shardings of a solution into the program's table."""
-    problem, table = solution.problem, program.shardings
-    shardings = problem.table.values
-    for value, sharding_id in zip(problem.slot_values, solution.shardings, strict=False):
-        sharding = shardings[sharding_id]
-        if sharding is not None:
-            table[value.id] = sharding
+    problem = solution.problem
+    pairs = zip(problem.slot_values, map(problem.table.values.__getitem__, solution.shardings), strict=False)
+    program.shardings.update({value.id: sharding for value, sharding in pairs if sharding is not None})
 
 
 def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> None:

@@ -11,7 +11,6 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.ops import DataFlowShardingTransformType, ShardableDataFlowOpInterface, Trait
 from shardy_py.propagation.dependents import Dependents
 from shardy_py.propagation.sharding_table import ShardingTable
-from shardy_py.propagation.slots import IdMap
 from shardy_py.propagation.step_outcomes import StepOutcomes
 from shardy_py.propagation.steps.factors import Direction
 from shardy_py.sharding.rule import OpShardingRule
@@ -131,19 +130,15 @@ class Problem:
             self.group_steps.append([])
         return group_id
 
-    def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> None:
-        """Add a step; `number_steps` comes last."""
+    def add_step(self, op: Op, slots: tuple[int, ...], rule: OpShardingRule | None, group: int) -> int:
+        """Add a step and return its number."""
+        step = self.num_steps
         self.step_ops.append(op)
         self.step_slots.append(slots)
         self.step_rules.append(rule)
         self.step_groups.append(group)
-
-    def number_steps(self, step_of: IdMap, numbers: Sequence[int]) -> None:
-        """Enter all steps into ``step_of`` by op id, and into their groups; the numbers from zero on are given."""
-        step_numbers, group_steps = step_of.numbers, self.group_steps
-        for op, group, step in zip(self.step_ops, self.step_groups, numbers):  # noqa: B905 - there are more numbers
-            step_numbers[op.id] = step
-            group_steps[group].append(step)
+        self.group_steps[group].append(step)
+        return step
 
 
 def edge_transform(data_flow: ShardableDataFlowOpInterface, op: Op, owner: Value) -> Transform:

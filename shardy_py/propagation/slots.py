@@ -5,7 +5,7 @@ Values that an edge ties together share one slot (the edge's); values that canno
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from attrs import field
@@ -33,15 +33,20 @@ class Slots:
         values: Slot to the value that stands for it.
         edges: Every ``sdy.data_flow_edge`` with the op and the owner it belongs to, by op id.
         data_flow: The data flow interface of every op that has one, by op id.
+        numbers: The numbers below all ids to come; those that are ids of ops are these very objects, as a number takes
+            32 bytes, and these may serve as slots and as steps, too.
         with_several_results: The ops with several results.
+        unused: The ops no result of which has a use.
         without_edge: The slots that several values of a data flow op share without an edge.
     """
 
     of_value: IdMap
+    numbers: list[int]
     values: list[Value] = field(factory=list)
     edges: dict[int, EdgeInfo] = field(factory=dict)
     data_flow: dict[int, ShardableDataFlowOpInterface] = field(factory=dict)
     with_several_results: list[Op] = field(factory=list)
+    unused: list[Op] = field(factory=list)
     without_edge: set[int] = field(factory=set)
 
     def get(self, value: Value) -> int:
@@ -77,31 +82,26 @@ def slots_of(operands: Iterable[Value], results: Iterable[Value], slot_of: IdMap
     return tuple(slots)
 
 
-def id_numbers(program: Program) -> list[int]:
-    """Return the numbers below all ids to come; those that are ids of ops are these very objects.
-
-    A number is an object of 32 bytes, and these may serve as slots and as steps, too.
-    """
-    numbers = list(range(program.next_id()))
-    for op in all_ops(program):
-        numbers[op.id] = op.id
-    return numbers
-
-
-def assign_slots(program: Program, semantics: OpSemantics, shared: Sequence[int] | None = None) -> Slots:
-    """Return the slots of all values.
-
-    Args:
-        program: The program.
-        semantics: The data flow of the ops.
-        shared: What `id_numbers` returns, where others use it, too.
-    """
-    shared = id_numbers(program) if shared is None else shared
-    slots = Slots(IdMap(len(shared)))
-    numbers, values = slots.of_value.numbers, slots.values
+def assign_slots(program: Program, semantics: OpSemantics) -> Slots:
+    """Return the slots of all values, and what else a walk over all ops tells."""
+    shared = list(range(program.next_id()))
+    slots = Slots(IdMap(len(shared)), shared)
+    numbers, values, unused = slots.of_value.numbers, slots.values, slots.unused
     flow_names = semantics.names_with_data_flow(program.op_names)
     for op in all_ops(program):
-        results = op.results
+        op_id, results = op.id, op.results
+        shared[op_id] = op_id
+        if len(results) == 1 and op.name not in flow_names:
+            # This is nearly every op, and the rest of the loop does the same with more questions.
+            (value,) = results
+            if numbers[value.id] == ABSENT:
+                numbers[value.id] = shared[len(values)]
+                values.append(value)
+            if not value.uses:
+                unused.append(op)
+            continue
+        if not any(value.uses for value in results):
+            unused.append(op)
         if op.name == FUNCTION:
             _add_function(op, slots)
             continue

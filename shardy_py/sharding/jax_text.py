@@ -1,4 +1,4 @@
-"""Shardings as users of JAX write them."""
+"""Shardings as users write them: those of JAX, and those who give them to `propagate` for any other program."""
 
 from __future__ import annotations
 
@@ -23,6 +23,18 @@ def partition_spec(sharding: TensorSharding | None) -> str:
     """
     dims = () if sharding is None else sharding.dim_shardings
     return f"P({', '.join(_entry([axis.name for axis in dim.axes]) for dim in dims)})"
+
+
+def axes_text(sharding: TensorSharding | None) -> str:
+    """Return a sharding as `propagate` takes it: the axes of each dimension.
+
+    >>> from shardy_py.sharding.axes import AxisRef
+    >>> from shardy_py.sharding.tensor import DimensionSharding
+    >>> axes_text(TensorSharding("mesh", (DimensionSharding((AxisRef("x"), AxisRef("y"))), DimensionSharding(()))))
+    "(('x', 'y'), None)"
+    """
+    dims = [] if sharding is None else [tuple(axis.name for axis in dim.axes) for dim in sharding.dim_shardings]
+    return str(tuple(None if not axes else axes[0] if len(axes) == 1 else axes for axes in dims))
 
 
 def _entry(names: Sequence[str]) -> str:

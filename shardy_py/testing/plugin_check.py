@@ -18,13 +18,14 @@ from shardy_py.ir.graph.dynamic_sizes import is_dynamic
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.types import TensorType
-from shardy_py.ir.interfaces.ops import IsTerminator
+from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator
 from shardy_py.plugins import OpDefinition, Registry
 from shardy_py.testing.numeric.bench import takes_local
 from shardy_py.testing.numeric.check import check_rule_numerically
 from shardy_py.testing.numeric.pieces import Local
 from shardy_py.testing.ops import make_op
 from shardy_py.testing.samples import sample_of_definition, samples_of_programs, takes_op
+from shardy_py.testing.sharded.interpreter import is_constant
 from shardy_py.testing.sharded.run import run_sharded
 from shardy_py.values import frozen
 
@@ -109,6 +110,8 @@ class PluginReport:
 
 
 def _headline(item: OpCheck | ProgramRuns) -> str:
+    if isinstance(item, ProgramRuns) and item.problems and not item.runs:
+        return f"{item.name}: NOT RUN"
     subject = f"{item.name} {item.types}" if isinstance(item, OpCheck) else item.name
     return f"{subject}: {'WRONG' if item.problems else 'ok'}, {item.runs} shardings"
 
@@ -146,12 +149,20 @@ def check_plugin(
     samples_by_name = samples_of_programs(graphs)
     ops: list[OpCheck] = []
     without_function, without_sample = [], []
-    for definition in _definitions(plugin):
+    definitions = list(_definitions(plugin))
+    for definition in definitions:
         function = functions.get(definition.name)
         if function is None:
-            without_function += [] if IsTerminator in definition.traits else [definition.name]
+            needs_function = definition.traits.isdisjoint((ConstantLike, IsTerminator))
+            without_function += [definition.name] if needs_function else []
             continue
-        samples = samples_by_name.get(definition.name, [])
+        special = [
+            item for item in definitions if item.name == definition.name and len(item.when) > len(definition.when)
+        ]
+        ops_of_name = samples_by_name.get(definition.name, ())
+        samples = [
+            op for op in ops_of_name if definition.is_about(op) and not any(item.is_about(op) for item in special)
+        ]
         if not samples:
             try:
                 sample = sample_of_definition(definition, function, seed)
@@ -159,12 +170,12 @@ def check_plugin(
                 ops.append(OpCheck(definition.name, "", 0, (_raised(error),)))
                 continue
             except Exception as error:  # an author's function raises what it likes, and the operands are made up
-                without_sample.append(f"{definition.name} ({_raised(error)})")
+                without_sample.append(f"{definition.key} ({_raised(error)})")
                 continue
-            if sample is None:
-                without_sample.append(definition.name)
+            if sample is None and not special:
+                without_sample.append(definition.key)
             samples = [] if sample is None else [sample]
-        ops += [_check_op(op, function, registry, seed) for op in samples]
+        ops += [_check_op(op, function, registry, seed) for op in samples if not op.regions]
     checks = [
         _check_program(name, graph, functions, registry, trials=trials, seed=seed)
         for (name, _), graph in zip(sources, graphs, strict=True)
@@ -276,7 +287,8 @@ def _check_program(
 
 
 def _needs_function(op: Op, registry: Registry) -> bool:
-    return op.name.partition(".")[0] not in ("func", "sdy", "builtin") and IsTerminator not in registry.get_traits(op)
+    is_of_core = op.name.partition(".")[0] in ("func", "sdy", "builtin")
+    return not (is_of_core or is_constant(op) or IsTerminator in registry.get_traits(op))
 
 
 def _random_shardings(shapes: Sequence[Any], axes: Sequence[str], random: Random) -> dict[int, Any]:

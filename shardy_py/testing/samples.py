@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from math import prod
 from typing import Any
@@ -49,11 +50,22 @@ def sample_of_definition(definition: OpDefinition, function: Callable[..., Any],
     shapes = _operand_shapes(definition, function)
     if shapes is None or takes_op(function):
         return None
+    try:
+        return _made_op(definition, function, [TensorType(shape, "f32") for shape in shapes], seed)
+    except (TypeError, IndexError):
+        # Ops on bits and at indices take integers only.
+        with suppress(TypeError, IndexError):
+            return _made_op(definition, function, [TensorType(shape, "i32") for shape in shapes], seed)
+        raise
+
+
+def _made_op(definition: OpDefinition, function: Callable[..., Any], types: Sequence[TensorType], seed: int) -> Op:
+    """Return an op with operands of some types, and results as a function gives them."""
     generator = make_generator(seed)
     with errstate(all="ignore"):
-        results = function(*(make_operand(TensorType(shape, "f32"), generator) for shape in shapes))
+        results = function(*(make_operand(type_, generator) for type_ in types))
     arrays = results if isinstance(results, tuple) else (results,)
-    return make_op(definition.name, shapes, arrays)
+    return make_op(definition.name, types, arrays, definition.when)
 
 
 def takes_op(function: Callable[..., Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shardy_py.explain.explore.page import Page
+from shardy_py.kernels.page.stages_page import StagesPage
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60_000
@@ -46,7 +47,7 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """A function that opens a page from a file, offline, and fails on any message in the console."""
     contexts, messages, requests = [], [], []
 
-    def open_(page: Page, *, width: int = 1400, height: int = 900, dark: bool = False) -> Any:
+    def open_(page: Page | StagesPage, *, width: int = 1400, height: int = 900, dark: bool = False) -> Any:
         file = tmp_path / f"page{len(contexts)}.html"
         file.write_text(page.html, encoding="utf-8")
         context = chromium.new_context(

@@ -129,3 +129,11 @@ def test_axe_finds_nothing_serious(open_page, page, dark, width, height):
     unsure = [item for item in actual["incomplete"] if item["id"] != "color-contrast"]
     serious = [item for item in (*actual["violations"], *unsure) if item["impact"] in ("serious", "critical")]
     assert [(item["id"], [node["html"][:120] for node in item["nodes"]]) for item in serious] == []
+
+
+def test_what_propagation_did_is_not_cut_in_a_small_window(open_page, page):
+    """The line below the slider wraps, so that all of it can be read."""
+    tab = open_page(page, width=320, height=740)
+    line = tab.locator("shardy-replay output")
+    assert "the shardings of the finished program" in line.inner_text()
+    assert line.evaluate("(one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight")

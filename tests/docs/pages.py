@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 from attrs import frozen
@@ -159,24 +160,38 @@ def run_console(block: Block, directory: Path, *, is_copy: bool) -> None:
             check_install(install)
         if not command or (command.startswith("python -m pytest") and not is_copy):
             continue
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=directory,
-            env={
-                **os.environ,
-                **paths,
-                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-                "COLUMNS": "100",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == int(block.options.get("exit", 0)), f"{block.place}: {command}\n{done.stdout}"
+        status = int(block.options.get("exit", 0))
+        done, unseen = _run_command(command, directory, paths)
         same = not expected or doctest.OutputChecker().check_output(expected, done.stdout, _FLAGS)
-        assert same, f"{block.place}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        if same and done.returncode != status and "torch.distributed.run" in command:
+            # Seen once in hundreds of runs: all processes printed what they should, and one died at its end.
+            warnings.warn(f"{block.place}: ended with {done.returncode}, is run again\n{unseen}", stacklevel=1)
+            done, unseen = _run_command(command, directory, paths)
+            same = not expected or doctest.OutputChecker().check_output(expected, done.stdout, _FLAGS)
+        assert done.returncode == status, f"{block.place}: {command}\n{done.stdout}\n{unseen}"
+        assert same, f"{block.place}: {command}\nexpected:\n{expected}\ngot:\n{done.stdout}\n{unseen}"
+
+
+def _run_command(command: str, directory: Path, paths: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run a command of a page; return it with what it wrote to stderr where the page leaves that out."""
+    errors = directory / "errors.txt"
+    errors.write_text("", encoding="utf-8")
+    done = subprocess.run(
+        ["bash", "-c", command.replace("2>/dev/null", f"2>>'{errors}'")],
+        cwd=directory,
+        env={
+            **os.environ,
+            **paths,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "100",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    return done, errors.read_text(encoding="utf-8")
 
 
 def check_install(command: str) -> None:

@@ -195,6 +195,14 @@ def test_programs_of_other_frontends_fall_back() -> None:
     assert (result.like, [item.code for item in result.warnings]) == ("passes", ["not-like-jit"])
 
 
+def test_erf_runs_on_the_shards_that_its_neighbours_have() -> None:
+    """Nothing propagates through `erf`, but what makes and what reads it is sharded: nothing is gathered, as in XLA."""
+    traced = jax.jit(lambda x: jnp.exp(x) + jax.scipy.special.erf(x)).trace(array(8, 4, by=over("x")))
+    result = propagate(traced)
+    assert result.like == "jit"
+    assert "all_gather" not in str(result.local())
+
+
 def test_erf_has_no_rule_in_jit() -> None:
     """XLA gives `erf` no rule and replicates it; extended rules, which give others one, do as XLA does here."""
     program = jax.jit(jax.scipy.special.erf).trace(array(8, 4, by=over("x")))

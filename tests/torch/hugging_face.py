@@ -67,7 +67,7 @@ MODELS = {
     "resnet": Model(
         _make(
             *("ResNetForImageClassification", "ResNetConfig"),
-            **{"embedding_size": 16, "hidden_sizes": [32, 64, 128, 256], "depths": [3, 4, 6, 3]},
+            **{"embedding_size": 16, "hidden_sizes": [32, 64, 128, 256], "depths": [1, 2, 1, 1]},
         ),
         _images,
         {"*.layer.0.convolution.weight": ("model", None, None, None)},

@@ -88,7 +88,7 @@ class Case:
         shardings: What is given.
         words: The size of the vocabulary of the inputs; 0 for floats.
         is_loss_inside: Whether the parallel module computes the loss.
-        is_compiled: Whether it is compiled.
+        is_compiled: Whether the last process compiles it; the others run its graphs, to save their compilers' time.
         kwargs: Inputs by name.
         options: Further arguments of `shardy_py.parallelize`.
     """
@@ -115,7 +115,7 @@ CASES = {
     "decoder_4": Case(Decoder, {"model": 4}, (4, 8), {**_TENSOR, "embed_tokens.weight": ("model", None)}, 32),
     "images": Case(Images, _GRID, (8, 3, 6, 6), {0: ("data",)}),
     "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}, options=_BUCKETS),
-    "grid": Case(Perceptron, _GRID, (8, 16), _BOTH),
+    "grid": Case(Perceptron, _GRID, (8, 16), _BOTH, options={"dynamic_shapes": True}),
     "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True, options=_BUCKETS),
     "routed": Case(lambda: RoutedExperts("data"), _GRID, (16, 8), {"x": ("data",)}),
     "planned": Case(
@@ -137,7 +137,8 @@ def trained(case: Case) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
     inside = {"loss": _token_loss, "example_targets": (labels,)} if case.is_loss_inside else {}
     kwargs = dict(case.kwargs)
     parallel = sdy.parallelize(plain, mesh, (x,), case.shardings, example_kwargs=kwargs, **inside, **case.options)
-    run = torch.compile(parallel, fullgraph=True) if case.is_compiled else parallel
+    is_compiled = case.is_compiled and dist.get_rank() == dist.get_world_size() - 1
+    run = torch.compile(parallel, fullgraph=True) if is_compiled else parallel
 
     def loss_of(output: Any) -> torch.Tensor:
         return _token_loss(output, labels) if case.words else (output**2).mean()
@@ -187,6 +188,15 @@ def _evaluated(case: Case, plain: nn.Module, parallel: nn.Module, x: torch.Tenso
     return max(float((left - right).abs().max()) for left, right in zip(leaves(want), leaves(got), strict=True))
 
 
+def gradient_distance(plain: nn.Module, parallel: nn.Module, x: torch.Tensor) -> float:
+    """Return the largest difference of any gradient on a batch."""
+    for module in (plain, parallel):
+        module.zero_grad()
+        (module(x) ** 2).mean().backward()
+    pairs = zip(plain.parameters(), parallel.parameters(), strict=True)
+    return max(float((left.grad - right.grad.full_tensor()).abs().max()) for left, right in pairs)
+
+
 def reloaded(parallel: nn.Module, folder: str) -> float:
     """Return the largest difference of a state that is saved, and read onto the mesh of `zero`."""
     torch.manual_seed(7)
@@ -207,8 +217,10 @@ def difference_after_reload(parallel: nn.Module, other: nn.Module, folder: str) 
 
 def seen_of(case: str, folder: str) -> dict[str, Any]:
     """Return what a process sees of a case."""
-    _, parallel, seen = trained(CASES[case])
+    plain, parallel, seen = trained(CASES[case])
     if case == "grid":
+        seen["other_sizes"] = max(gradient_distance(plain, parallel, torch.randn(size, 16)) for size in (4, 32))
+        seen["graphs"] = len({id(step.graphs) for step in parallel.sdy_program.steps.values()})
         seen["reloaded"] = reloaded(parallel, f"{folder}/checkpoint")
     return seen
 

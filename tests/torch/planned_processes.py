@@ -10,12 +10,13 @@ import json
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
 
@@ -24,32 +25,51 @@ from shardy_py.torch.parallel import to_parallel_styles
 from tests.torch.planned_models import MODELS
 
 
-def _prepared(name: str, count: int) -> tuple[Any, ...]:
-    """Return a model, its plan with warnings and notes, its inputs and what one process computes."""
+@frozen
+class Exported:
+    """A model that is exported.
+
+    Args:
+        model: The model.
+        program: What was exported of it.
+        inputs: Its inputs.
+        want: What one process computes.
+    """
+
+    model: torch.nn.Module
+    program: Any
+    inputs: tuple[Any, ...]
+    want: torch.Tensor
+
+
+def _exported(name: str) -> Exported:
     torch.manual_seed(0)
-    planned = MODELS[name]
-    model, inputs = planned.make().eval(), planned.inputs()
-    before = {key: value.clone() for key, value in model.state_dict().items()}
-    result = sdy.propagate(planned.exported(model), {"m": count}, in_shardings=planned.shardings)
+    model, inputs = MODELS[name].make().eval(), MODELS[name].inputs()
+    return Exported(model, MODELS[name].exported(model), inputs, model(*inputs))
+
+
+def _plan(name: str, exported: Exported, count: int) -> tuple[Any, list[str]]:
+    """Return the plan of a model, None where there is none, and the codes of its warnings and notes, or errors."""
+    before = {key: value.clone() for key, value in exported.model.state_dict().items()}
+    result = sdy.propagate(exported.program, {"m": count}, in_shardings=MODELS[name].shardings)
     warnings: list[sdy.Diagnostic] = []
     try:
         plan = result.parallelize_plan(axis="m", warnings=warnings)
     except sdy.ShardyError as error:
-        return model, None, [item.code for item in error.diagnostics], inputs, None
-    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
-    codes = sorted({item.code for item in (*warnings, *plan.notes)})
-    return model, plan, codes, inputs, model(*inputs)
+        return None, [item.code for item in error.diagnostics]
+    assert all(torch.equal(value, before[key]) for key, value in exported.model.state_dict().items())
+    return plan, sorted({item.code for item in (*warnings, *plan.notes)})
 
 
-def _seen(name: str, prepared: tuple[Any, ...], mesh: Any) -> dict[str, Any]:
-    model, plan, codes, inputs, want = prepared
+def _seen(name: str, exported: Exported, plan: Any, codes: list[str], mesh: Any) -> dict[str, Any]:
+    want = exported.want
     if plan is None:
         return {"right": True, "codes": codes, "plan": None}
     styles = to_parallel_styles(plan)
     try:
         with torch.no_grad():
-            parallel = parallelize_module(copy.deepcopy(model), mesh, styles)
-            got = parallel(*inputs)
+            parallel = parallelize_module(copy.deepcopy(exported.model), mesh, styles)
+            got = parallel(*exported.inputs)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:300], "plan": {k: str(v) for k, v in plan.items()}}
     right = got.shape == want.shape and torch.allclose(got, want, atol=2e-2 if name == "autocast" else 1e-5)
@@ -57,18 +77,16 @@ def _seen(name: str, prepared: tuple[Any, ...], mesh: Any) -> dict[str, Any]:
     return {"right": right, "codes": codes, "plan": {k: str(v) for k, v in plan.items()}, "weights": len(weights)}
 
 
-def main(count: int, names: Sequence[str]) -> None:
-    """Run models and print what each process saw of them."""
-    # Forks have no threads of their parent.
-    torch.set_num_threads(1)
-    prepared = {name: _prepared(name, count) for name in names}
+def _on_processes(count: int, exported: Mapping[str, Exported]) -> dict[str, list[dict[str, Any]]]:
+    """Return what each of some processes saw of each model."""
+    plans = {name: _plan(name, item, count) for name, item in exported.items()}
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
 
         def run(rank: int) -> None:
             dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
             mesh = init_device_mesh("cpu", (count,), mesh_dim_names=("m",))
-            seen = {name: _seen(name, item, mesh) for name, item in prepared.items()}
+            seen = {name: _seen(name, item, *plans[name], mesh) for name, item in exported.items()}
             Path(folder, str(rank)).write_text(json.dumps(seen))
             dist.destroy_process_group()
 
@@ -78,8 +96,16 @@ def main(count: int, names: Sequence[str]) -> None:
         for process in started:
             process.join()
         seen = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(count)]
-    print(json.dumps({name: [by_name[name] for by_name in seen] for name in names}))
+    return {name: [by_name[name] for by_name in seen] for name in exported}
+
+
+def main(counts: Sequence[int], names: Sequence[str]) -> None:
+    """Run models and print what each process saw of them, for each number of processes."""
+    # Forks have no threads of their parent.
+    torch.set_num_threads(1)
+    exported = {name: _exported(name) for name in names}
+    print(json.dumps({count: _on_processes(count, exported) for count in counts}))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:] or list(MODELS))
+    main([int(count) for count in sys.argv[1].split(",")], sys.argv[2:] or list(MODELS))

@@ -1,10 +1,15 @@
-"""One process of four, for the tests: runs the decoder on its shards and writes what it saw as JSON."""
+"""Four processes, for the tests: each runs the decoder on its shards, for some batches; prints what they saw."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
+import tempfile
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -16,11 +21,9 @@ from tests.torch.models import exported_decoder
 from tests.torch.test_import import GLOBS
 
 
-def main(rank: int, store: str, batch: int) -> None:
-    """Run the decoder."""
-    torch.set_num_threads(1)
+def seen_of(batch: int, rank: int) -> dict[str, Any]:
+    """Run the decoder on a batch, and return what this process saw."""
     torch.manual_seed(0)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
     exported = exported_decoder(batch)
     result = sdy.propagate(exported, mesh, in_shardings=GLOBS)
@@ -41,8 +44,7 @@ def main(rank: int, store: str, batch: int) -> None:
     seen["placements"] = [str(item) for item in placed.placements]
     seen["warned"] = ["no-gradients" in str(item.message) for item in seen_warnings].count(True)
     seen["combined"] = _combined(program.devices, rank)
-    print(json.dumps(seen))
-    dist.destroy_process_group()
+    return seen
 
 
 def _combined(devices: ProcessDevices, rank: int) -> bool:
@@ -61,5 +63,26 @@ def _combined(devices: ProcessDevices, rank: int) -> bool:
     return all([*right, torch.equal(scattered, torch.stack(flags).any(0)[rank : rank + 1])])
 
 
+def main(batches: Sequence[str]) -> None:
+    """Run the batches and print what the processes saw of each."""
+    # Forks have no threads of their parent.
+    torch.set_num_threads(1)
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+
+        def one(rank: int) -> None:
+            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
+            Path(folder, str(rank)).write_text(json.dumps({batch: seen_of(int(batch), rank) for batch in batches}))
+            dist.destroy_process_group()
+
+        started = [context.Process(target=one, args=(rank,)) for rank in range(4)]
+        for process in started:
+            process.start()
+        for process in started:
+            process.join()
+        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
+    print(json.dumps({batch: [seen[batch] for seen in actual] for batch in batches}))
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1:])

@@ -126,9 +126,19 @@ class Scan(nn.Module):
         return scan(lambda c, t: (torch.tanh(c @ w + t), c.clone()), torch.zeros_like(x[0]), x)[1]
 
 
-def test_shardings_flow_through_scans() -> None:
+class Map(nn.Module):
+    """A map over the first dimension."""
+
+    def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        from torch._higher_order_ops.map import map as map_rows
+
+        return map_rows(lambda t, w: torch.softmax(t @ w, -1), x, w)
+
+
+@pytest.mark.parametrize("make", [Scan, Map])
+def test_shardings_flow_through_scans(make: type[nn.Module]) -> None:
     """The batch of one round is that of the stacked output."""
-    exported = export(Scan(), torch.ones(3, 6, 4), torch.ones(4, 4))
+    exported = export(make(), torch.ones(3, 6, 4), torch.ones(4, 4))
     result = sdy.propagate(exported, {"data": 2}, in_shardings={"x": (None, "data")})
     assert str(result.results[0].dim_shardings[1]) == '{"data"}'
 

@@ -55,6 +55,14 @@ def test_checkpoints_are_read_on_another_mesh(trained: dict[str, list[dict[str, 
     assert [seen["reloaded"] for seen in trained["grid"]] == [0] * 4
 
 
+def test_one_program_runs_at_other_sizes(trained: dict[str, list[dict[str, Any]]]) -> None:
+    """Gradients of smaller and larger batches are those of one process; each pass has one graph."""
+    for seen in trained["grid"]:
+        assert seen["other_sizes"] <= 1e-6
+        # In evaluation mode, which is the last one.
+        assert seen["graphs"] == 2
+
+
 def test_plans_place_what_is_not_given(trained: dict[str, list[dict[str, Any]]]) -> None:
     """A memory budget that replicated weights exceed shards them; all processes have the plan of the first."""
     placed = [seen["placements"] for seen in trained["planned"]]
@@ -220,14 +228,6 @@ def test_constraints_hold_inside_of_models(mesh: Any) -> None:
     assert model(x).equal(model.down(model.up(x).relu()))
     with pytest.raises(sdy.OptionError, match="without their mesh"):
         torch.export.export(model, (x,))
-
-
-def test_other_shapes_have_programs_of_their_own(mesh: Any) -> None:
-    """With dynamic shapes each shape is traced once, and parameters stay where they are."""
-    parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16), {"x": ("data",)}, dynamic_shapes=True)
-    for size in (8, 5, 8, 5, 1):
-        assert parallel(torch.randn(size, 16)).shape == (size, 16)
-    assert len(parallel.sdy_program.steps) == 3
 
 
 def test_compiled_modules_change_modes_and_shapes(mesh: Any) -> None:

@@ -13,25 +13,20 @@ import torch
 import shardy_py as sdy
 from shardy_py.torch.parallel import explicit_program, make_local_torch_program
 from tests.torch.models import export
-from tests.torch.test_import import Flow, Scan
+from tests.torch.test_import import Flow, Map, Scan
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("batch", [4, 5])
-def test_four_processes_compute_what_one_does(batch: int, tmp_path: Path) -> None:
+def test_four_processes_compute_what_one_does() -> None:
     """Also where the batch does not divide; as many collectives run as were predicted."""
-    command = [sys.executable, "-m", "tests.torch.processes"]
-    store = str(tmp_path / "store")
-    started = [
-        subprocess.Popen([*command, str(rank), store, str(batch)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for rank in range(4)
-    ]
-    outputs = [process.communicate(timeout=600)[0] for process in started]
-    assert [process.returncode for process in started] == [0] * 4
-    for output in outputs:
-        seen = json.loads(output.splitlines()[-1])
+    command = [sys.executable, "-m", "tests.torch.processes", "4", "5"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    collected = json.loads(done.stdout.splitlines()[-1])
+    assert [len(collected[batch]) for batch in ("4", "5")] == [4, 4]
+    for seen in (*collected["4"], *collected["5"]):
         assert seen["distance"] <= 1e-5
         assert seen["ran"] == seen["predicted"]
         assert seen["combined"]
@@ -40,12 +35,13 @@ def test_four_processes_compute_what_one_does(batch: int, tmp_path: Path) -> Non
         assert seen["placements"] == ["R", "S(1)"]
 
 
-@pytest.mark.parametrize("model", ["flow", "scan"])
+@pytest.mark.parametrize("model", ["flow", "scan", "map"])
 def test_control_flow_runs_on_shards(model: str) -> None:
-    """Branches, loops and scans give what one process gives."""
+    """Branches, loops, scans and maps give what one process gives."""
     module, tensors, spec = {
         "flow": (Flow(), (torch.randn(5, 4),), ("x",)),
         "scan": (Scan(), (torch.randn(3, 5, 4), torch.randn(4, 4)), (None, "x")),
+        "map": (Map(), (torch.randn(3, 5, 4), torch.randn(4, 4)), (None, "x")),
     }[model]
     exported = export(module, *tensors)
     result = sdy.propagate(exported, {"x": 2}, in_shardings={"x": spec})

@@ -20,11 +20,12 @@ from shardy_dialects.onnx.reductions import layer_normalization, of_matrices, re
 from shardy_dialects.onnx.shapes import replicated_rule
 from shardy_dialects.onnx.tied_dims import WHOLE, Tie, attribute, normal, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import rules
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
+from shardy_py.values import frozen
 
 SPACE = "com.microsoft"
 Rule = Callable[[Op], OpShardingRule | None]
@@ -36,8 +37,6 @@ _ELEMENTWISE = (
 _BATCHES: Mapping[str, tuple[Mapping[int, int], Mapping[int, int]]] = {
     "Attention": ({0: 0, 3: 0, 4: 1, 5: 0}, {0: 0, 1: 1}),
     "QAttention": ({0: 0, 5: 0, 8: 1}, {0: 0, 1: 1}),
-    "MultiHeadAttention": (dict.fromkeys((0, 1, 2, 4, 5, 6, 7, 9), 0), dict.fromkeys(range(4), 0)),
-    "GroupQueryAttention": (dict.fromkeys((0, 1, 2, 3, 4, 5, 9, 10), 0), dict.fromkeys(range(4), 0)),
     "LongformerAttention": (dict.fromkeys((0, 3, 6), 0), {0: 0}),
     "RotaryEmbedding": (dict.fromkeys((0, 1), 0), {0: 0}),
     "EmbedLayerNormalization": (dict.fromkeys((0, 1, 7, 8), 0), dict.fromkeys(range(3), 0)),
@@ -64,19 +63,77 @@ def _by_batch(inputs: Mapping[int, int], outputs: Mapping[int, int]) -> Rule:
     Where an input has another number of members than the first one, neither one nor all, as a mask that lists the
     starts behind the ends has, batches must be whole.
     """
+    return lambda op: tied(op, _batch_ties(op, inputs, outputs))
 
-    def rule(op: Op) -> OpShardingRule:
-        numbers = {number: dim for position, dim in inputs.items() if (number := operand_at(op, position)) >= 0}
-        sizes = {number: shape_of(op, number)[dim] for number, dim in numbers.items() if shape_of(op, number)[dim:]}
-        count = sizes[0]
-        if not all(size in (1, count) for size in sizes.values()):
-            return tied(op, ())
-        operands = {number: numbers[number] for number, size in sizes.items() if size == count}
-        positions = op.attributes.get("outputs", tuple(range(len(op.results))))
-        results = {number: outputs[output] for number, output in enumerate(positions) if output in outputs}
-        return tied(op, [Tie(operands, results)])
 
-    return rule
+def _batch_ties(op: Op, inputs: Mapping[int, int], outputs: Mapping[int, int]) -> list[Tie]:
+    numbers = {number: dim for position, dim in inputs.items() if (number := operand_at(op, position)) >= 0}
+    sizes = {number: shape_of(op, number)[dim] for number, dim in numbers.items() if shape_of(op, number)[dim:]}
+    count = sizes[0]
+    if not all(size in (1, count) for size in sizes.values()):
+        return []
+    operands = {number: numbers[number] for number, size in sizes.items() if size == count}
+    return [Tie(operands, _results(op, outputs))]
+
+
+def _results(op: Op, outputs: Mapping[int, int]) -> dict[int, int]:
+    """Return the dimensions of results, given by the outputs of the node."""
+    positions = op.attributes.get("outputs", tuple(range(len(op.results))))
+    return {number: outputs[output] for number, output in enumerate(positions) if output in outputs}
+
+
+@frozen
+class _Heads:
+    """Attention whose queries, keys and values are tensors of their own, sharded by batches and by heads.
+
+    Args:
+        batches: The inputs that have batches first, as all outputs have.
+        heads: The attribute with the number of heads of keys and values.
+        pasts: The inputs that have the heads as their second dimension.
+        packed: Inputs that hold something for all heads, one behind the other: then heads are whole.
+    """
+
+    batches: tuple[int, ...]
+    heads: str
+    pasts: tuple[int, ...]
+    packed: tuple[int, ...]
+
+    def rule(self, op: Op) -> OpShardingRule:
+        """Return the rule of a node."""
+        ties = _batch_ties(op, dict.fromkeys(self.batches, 0), dict.fromkeys(range(4), 0))
+        ends = [operand_at(op, position) for position in range(3)]
+        count = attribute(op, self.heads)
+        is_split = all(number >= 0 and len(shape_of(op, number)) == 3 for number in ends)
+        if not is_split or any(operand_at(op, position) >= 0 for position in self.packed):
+            return tied(op, ties)
+        operands = dict.fromkeys(ends, 2)
+        operands |= {
+            number: 1 for position in self.pasts if (number := operand_at(op, position)) >= 0 and shape_of(op, number)
+        }
+        results = _results(op, {0: 2, 1: 1, 2: 1})
+        sizes = [shape_of(op, number)[dim] for number, dim in operands.items()]
+        if any(size % count for size in sizes):
+            return tied(op, ties)
+        return tied(op, [*ties, Tie(operands, results, size=count)])
+
+    def localize(self, op: Op, shard: Shard) -> Sequence[Value]:
+        """Return the node with as many heads as a device has.
+
+        Raises:
+            CannotLocalize: a device would have a part of a head.
+        """
+        parts = shard.parts(shard.result_shardings[0], 2)
+        if parts == 1:
+            return shard.copy()
+        if attribute(op, self.heads) % parts:
+            raise no_local_form(f"{attribute(op, self.heads)} heads are not {parts} equal parts")
+        return shard.copy(**{name: attribute(op, name) // parts for name in {"num_heads", self.heads}})
+
+
+_HEADS = {
+    "MultiHeadAttention": _Heads((0, 1, 2, 4, 5, 6, 7, 9), "num_heads", (6, 7), (3, 5, 8, 9)),
+    "GroupQueryAttention": _Heads((0, 1, 2, 3, 4, 5, 9, 10), "kv_num_heads", (3, 4), tuple(range(9, 16))),
+}
 
 
 def _numbers(op: Op, *positions: int) -> list[int]:
@@ -200,6 +257,7 @@ def _skip_normalization(op: Op) -> OpShardingRule:
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE, rules.broadcast),
     **{name: _by_batch(*dims) for name, dims in _BATCHES.items()},
+    **{name: heads.rule for name, heads in _HEADS.items()},
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), quantized),
     **dict.fromkeys(("FusedMatMul", "TransposeMatMul"), _fused_matmul),
     "MatMulIntegerToFloat": _scaled_matmul,
@@ -225,6 +283,7 @@ FORMS = {
     **dict.fromkeys((f"{SPACE}.NhwcConv", f"{SPACE}.NhwcFusedConv"), local_convolution(1, -1)),
     f"{SPACE}.QLinearConv": _local_requantized_convolution,
     f"{SPACE}.MatMulNBits": _local_block_quantized_matmul,
+    **{f"{SPACE}.{name}": heads.localize for name, heads in _HEADS.items()},
 }
 
 

@@ -22,11 +22,13 @@ class Tie:
         operands: The dimension of each operand that has it, by its number.
         results: That of each result.
         combiner: How results combine that are summed over it; None where results have it.
+        size: The size of the major part of these dimensions that is sharded alike, such as heads; 0 for all of them.
     """
 
     operands: Mapping[int, int]
     results: Mapping[int, int]
     combiner: Combiner | None = None
+    size: int = 0
 
 
 def shape_of(op: Op, number: int = 0) -> tuple[int, ...]:
@@ -63,6 +65,9 @@ def tied(op: Op, ties: Iterable[Tie]) -> OpShardingRule:
     builder = OpShardingRuleBuilder.for_op(op)
     covered: set[tuple[bool, int, int]] = set()
     for tie in ties:
+        if tie.size:
+            covered |= _tie_major_parts(op, tie, builder)
+            continue
         sizes = [*(out_shape(op, number)[dim] for number, dim in tie.results.items())]
         sizes += [shape_of(op, number)[dim] for number, dim in tie.operands.items()]
         size = max(sizes, default=1)
@@ -82,6 +87,18 @@ def tied(op: Op, ties: Iterable[Tie]) -> OpShardingRule:
             if (False, number, dim) not in covered:
                 builder.tie({}, {number: dim}, size, kind=WHOLE)
     return builder.build()
+
+
+def _tie_major_parts(op: Op, tie: Tie, builder: OpShardingRuleBuilder) -> set[tuple[bool, int, int]]:
+    """Tie the major parts of dimensions, whose minor parts must be whole, and return these dimensions."""
+    builder.tie(tie.operands, tie.results, tie.size)
+    for number, dim in tie.operands.items():
+        if shape_of(op, number)[dim] > tie.size:
+            builder.tie({number: dim}, {}, shape_of(op, number)[dim] // tie.size, kind=WHOLE)
+    for number, dim in tie.results.items():
+        if out_shape(op, number)[dim] > tie.size:
+            builder.tie({}, {number: dim}, out_shape(op, number)[dim] // tie.size, kind=WHOLE)
+    return {(True, *item) for item in tie.operands.items()} | {(False, *item) for item in tie.results.items()}
 
 
 def passing(op: Op, dims: Iterable[int], others: Mapping[int, Mapping[int, int]] | None = None) -> OpShardingRule:

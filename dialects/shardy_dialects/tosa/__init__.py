@@ -3,6 +3,8 @@
 Shapes are operands of the type ``!tosa.shape``, made by ``tosa.const_shape``; zero points are tensors of one element.
 """
 
+from typing import Any
+
 from shardy_dialects.tosa import elementwise, images, moves, products, reductions, windows
 from shardy_py.ir.interfaces.local import local_by_types
 from shardy_py.plugins import (
@@ -30,6 +32,15 @@ for _definition in tosa.definitions:
     # Numbers among the attributes are axes, strides and the like, no sizes of operands.
     if _definition.rule is not None and _definition.local is None:
         tosa.replace(_definition.with_parts({"local": local_by_types}))
+
+
+def __getattr__(name: str) -> Any:
+    """Return the functions of numpy, which are loaded when asked for."""
+    if name != "FUNCTIONS":
+        raise AttributeError(name)
+    from shardy_dialects.tosa.functions import FUNCTIONS
+
+    return FUNCTIONS
 
 
 @hookimpl

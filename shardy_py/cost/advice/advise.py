@@ -12,7 +12,6 @@ from attrs import evolve, field, fields
 from shardy_py.api.keywords import keywords, narrow, takes
 from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
-from shardy_py.cost.advice.advise_inputs import best_layout
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
     AdviceProgress,
@@ -24,10 +23,13 @@ from shardy_py.cost.advice.arguments import (
 from shardy_py.cost.advice.as_written import WrittenJudge, advised_text
 from shardy_py.cost.advice.constraint_locations import SourceLineTensors, find_places
 from shardy_py.cost.advice.constraints import Advice, AdvisedConstraint, Constraint
+from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
 from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
 from shardy_py.cost.session import Session, session_labels
+from shardy_py.errors import ShardyError
+from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
 from shardy_py.propagation.solve import Solution
 from shardy_py.sharding.mesh import Mesh
@@ -90,7 +92,7 @@ def advise_session(session: Session, options: AdviceOptions) -> Advice:
     advice = _verified(advice, written)
     if not advice.constraints:
         advice = _with_inputs(advice, written, options)
-    return evolve(advice, warnings=session.warnings)
+    return evolve(advice, warnings=(*session.warnings, *advice.warnings))
 
 
 def _verified(advice: Advice, written: WrittenJudge) -> Advice:
@@ -116,12 +118,18 @@ def _verified(advice: Advice, written: WrittenJudge) -> Advice:
 def _with_inputs(advice: Advice, written: WrittenJudge, options: AdviceOptions) -> Advice:
     """Return advice with shardings of the inputs where none has one: no constraint inside shards what stays whole."""
     goal, judge = advice.goal, written.judge
-    inputs = best_layout(judge, goal, options)
-    figures = None if inputs is None else written.with_inputs(inputs)
-    if inputs is None or figures is None or not goal.is_better(figures, advice.before, by=LEAST_GAIN):
+    problem = judge.session.problem
+    has_mesh = any(mesh.axes for mesh in problem.table.meshes.values())
+    # Without shardings nothing is sent, so that there is nothing to plan for fewer bytes.
+    if goal.measure == "bytes" or not has_mesh or any(problem.initial) or judge.session.source is None:
         return advice
-    inputs, problem = evolve(inputs, figures=figures), budget_problem(goal, figures, "layout")
-    return evolve(advice, inputs=inputs, tried=judge.tried, problem=problem)
+    try:
+        inputs: ArgumentShardings | None = function("best_inputs")(goal, judge, options.budget_memory)
+    except ShardyError as error:  # what a planner asks for, or that nothing meets the budget
+        return evolve(advice, warnings=error.diagnostics)
+    if inputs is None or not goal.is_better(inputs.figures, advice.before, by=LEAST_GAIN):
+        return advice
+    return evolve(advice, inputs=inputs, problem=budget_problem(goal, inputs.figures, "layout"))
 
 
 @define(eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Literal
 
 from attrs import field
 
@@ -77,14 +78,20 @@ class AdviseArguments(AdviceOptions, ProgramInput):
 
 
 @frozen(slots=False)
-class AdviseInputsArguments(PricingOptions, ProgramInput):
+class AdviseInputsArguments(ProgramInput):
     """Arguments of `advise_inputs`.
 
     Args:
         module: The program, in any form that `propagate` takes.
+        machine: The machine: a `Machine`, the name of one that comes along, or the path of a TOML file.
+        minimise: The measure to make small: ``time`` or ``memory``.
+        budget_memory: The bytes that a device may use at most; by default all that the machine has.
         options: How to propagate, and more plugins.
     """
 
+    machine: MachineLike = field(kw_only=True)
+    minimise: Literal["time", "memory"] = field(default="time", kw_only=True)
+    budget_memory: float | None = field(default=None, kw_only=True)
     options: SessionOptions = field(default=DEFAULT_OPTIONS, kw_only=True)
 
 

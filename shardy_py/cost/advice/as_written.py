@@ -7,17 +7,19 @@ the program, with an op for each constraint, and costs what `Session.evaluate` s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
 
 from shardy_py.api.annotated_text import annotated_text
-from shardy_py.api.keywords import keywords, narrow
-from shardy_py.api.options import ProgramInput
-from shardy_py.api.run_input import make_semantics
+from shardy_py.api.keywords import keywords
+from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.cost.advice.constraints import Constraint
-from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Judge
 from shardy_py.cost.local_cost import Partitioner
 from shardy_py.cost.machines.profile import choose_profile
 from shardy_py.cost.priced_input import is_priced_like_jit
+from shardy_py.cost.reopen import ProgramChange, changed_text, open_changed
 from shardy_py.cost.session import Session
 from shardy_py.errors import ShardyError
 from shardy_py.ir.graph.op_names import CONSTRAINT
@@ -66,33 +68,38 @@ class WrittenJudge:
 
     def with_constraints(self, constraints: Sequence[Constraint]) -> Figures | None:
         """Return the figures with constraints; None where the program has no shardings with them."""
-        return self._try(lambda: self._reopen(constraints))
-
-    def _reopen(self, constraints: Sequence[Constraint]) -> Session:
-        source = self.judge.session.source
-        if source is None:
+        if self.judge.session.source is None:
             slots = {slot: sharding for item in constraints for slot, sharding in item.shardings.items()}
-            return self.judge.session.with_shardings(slots)
+            return self._try(lambda: self.judge.session.with_shardings(slots))
         values = {value: sharding for item in constraints for value, sharding in item.of_values.items()}
-        if not is_priced_like_jit(source, self.judge.machine):
+        return self.with_change(lambda program, _: write_constraints(program, values))
 
-            def change(program: Program, main: Op) -> None:
-                if source.on_given is not None:
-                    source.on_given(program, main)
-                write_constraints(program, values)
+    def with_plan(self, write_into: ProgramChange) -> Figures | None:
+        """Return the figures with a plan, which is written into the module as it stands; None where it is not valid."""
+        source = evolve(self._source, like="passes")
+        if self.judge.session.like == "jit":
+            return self._try(lambda: self._read_again(changed_text(source, write_into), like="jit"))
+        return self.with_change(write_into)
 
-            return Session.open(**{**keywords(source), "on_given": change})
-        # What jax.jit propagates is another form, with other values, made from the text.
-        text = advised_text(narrow(source, ProgramInput), make_semantics(source, source.registry), values)
-        return Session.open(**{**keywords(source), **_BARE, "module": text})
+    def with_change(self, change: ProgramChange) -> Figures | None:
+        """Return the figures of the program with a change; None where it has no shardings with it."""
+        if is_priced_like_jit(self._source, self.judge.machine):
+            # What jax.jit propagates is another form, with other values, made from the text.
+            return self._try(lambda: self._read_again(changed_text(self._source, change)))
+        return self._try(lambda: open_changed(self._source, change))
 
-    def with_inputs(self, layout: ArgumentShardings) -> Figures | None:
-        """Return the figures with shardings of the inputs; None where the program has no shardings with them."""
+    def with_inputs(self, shardings: Mapping[str, TensorSharding]) -> Figures | None:
+        """Return the figures with shardings of arguments, by name; None where the program has none with them."""
+        return self._try(lambda: Session.open(**{**keywords(self._source), "in_shardings": dict(shardings)}))
+
+    def _read_again(self, text: str, **changes: Any) -> Session:
+        return Session.open(**{**keywords(self._source), **_BARE, "module": text, **changes})
+
+    @property
+    def _source(self) -> SessionArguments:
         source = self.judge.session.source
-        if source is None:
-            return layout.figures
-        shardings = {name: sharding for name, sharding in layout.shardings.items() if sharding is not None}
-        return self._try(lambda: Session.open(**{**keywords(source), "in_shardings": shardings}))
+        assert source is not None, "only a session that was opened is advised"
+        return source
 
     def _try(self, reopen: Callable[[], Session]) -> Figures | None:
         try:

@@ -158,7 +158,7 @@ class Advice:
         if self.inputs is not None:
             yield self.inputs_title
             yield f"    with it: {self.inputs.figures}"
-            yield from (f"    {name}: {spec}" for name, spec in self.inputs.specs.items())
+            yield from (f"    {line}" for line in self.inputs.lines)
         if self.problem is not None:
             yield self.problem.message
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from shardy_py.api.keywords import keywords, narrow
+from shardy_py.api.keywords import keywords
 from shardy_py.cli.files import print_warnings, write_atomically
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.advice.advise import advise, write_advised
-from shardy_py.cost.advice.advise_inputs import advise_inputs
-from shardy_py.cost.advice.arguments import AdviseArguments, AdviseInputsArguments
-from shardy_py.cost.advice.constraints import Advice
-from shardy_py.cost.advice.layouts import InputAdvice
 from shardy_py.cost.commands.run_cost import parse_axis_links
 from shardy_py.cost.machines.toml import get_machine
 from shardy_py.cost.report.advice import advice_json, print_advice, print_layouts
 from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.extensions import function
 
 _SIZE = re.compile(r"(\d+(?:\.\d*)?(?:[eE]\d+)?) *([KMGT]i?)?B?")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -44,17 +42,23 @@ def run_advise(
 ) -> None:
     """Print advice for one program."""
     known = None if machine is None else get_machine(machine)
-    links = parse_axis_links(axes) or None
     memory = None if budget_memory is None else parse_size(budget_memory)
     program = GivenProgram.of(**session_options)
-    if inputs and output is not None:
-        message = "--inputs and -o exclude each other"
-        raise OptionError(Diagnostic("option-conflict", message, hint="give a layout by --in-sharding to propagate"))
-    with progress_bar("Advising", total=trials) as progress:
-        arguments = AdviseArguments(
+    if inputs:
+        advice = function("advise_inputs")(
             **keywords(program.input),
             machine=known,
-            axes=links,
+            minimise=minimise or "time",
+            budget_memory=memory,
+            options=program.options,
+        )
+        _report(program, advice, print_layouts, advice.text, output, as_json=as_json)
+        return
+    with progress_bar("Advising", total=trials) as progress:
+        advice = advise(
+            **keywords(program.input),
+            machine=known,
+            axes=parse_axis_links(axes) or None,
             schedule=None if schedule is None else schedule_argument(schedule),
             minimise=minimise,
             budget_memory=memory,
@@ -63,23 +67,29 @@ def run_advise(
             options=program.options,
             progress=progress,
         )
-        advice: Advice | InputAdvice
-        advice = (
-            advise_inputs(**keywords(narrow(arguments, AdviseInputsArguments)))
-            if inputs
-            else advise(**keywords(arguments))
-        )
-    print_warnings(advice.warnings)
-    if output is not None and isinstance(advice, Advice):
-        write_atomically(output, write_advised(program.input, advice.shardings, program.options))
-    if as_json:
-        click.echo(advice_json(advice, origin=origin_of(program)))
-    elif isinstance(advice, Advice):
-        print_advice(advice, file=sys.stdout)
-    else:
-        print_layouts(advice, file=sys.stdout)
+    text = "" if output is None else write_advised(program.input, advice.shardings, program.options)
+    _report(program, advice, print_advice, text, output, as_json=as_json)
     if advice.problem is not None:
         raise OptionError(advice.problem)
+
+
+def _report(
+    program: GivenProgram,
+    advice: Any,
+    print_it: Callable[..., None],
+    text: str,
+    output: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print advice, and write the program with it."""
+    print_warnings(advice.warnings)
+    if output is not None:
+        write_atomically(output, text)
+    if as_json:
+        click.echo(advice_json(advice, origin=origin_of(program)))
+    else:
+        print_it(advice, file=sys.stdout)
 
 
 def parse_size(text: str) -> float:

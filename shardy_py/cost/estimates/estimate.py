@@ -12,6 +12,7 @@ from shardy_py.cost.estimates.flatten import Flattener
 from shardy_py.cost.estimates.flops import NOTHING, Work, WorkCounter, element_type_of
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
 from shardy_py.cost.estimates.graph import Node, RuleOf, Section, walk
+from shardy_py.cost.estimates.halos import Halo
 from shardy_py.cost.estimates.library_kernels import LibraryKernels, Repeats
 from shardy_py.cost.estimates.liveness import Liveness, MainMemory
 from shardy_py.cost.estimates.merged_communications import Priced
@@ -75,7 +76,7 @@ def estimate(
     section = flattener.flatten(main)
     sizes = LocalSizes(program, registry, policy)
     placement = None if machine is None else MeshPlacement(machine, axes or {})
-    pricer = TransferPricer(sizes, registry, placement, rules, mesh, local_ops)
+    pricer = TransferPricer(sizes, registry, flattener.rule_of, placement, rules, mesh, local_ops)
     estimator = _Estimator(main, flattener, machine, rules, sizes, pricer, section)
     estimator.run()
     estimator.pricer.check_meshes()
@@ -114,12 +115,11 @@ class _Estimator:
         counter = WorkCounter(self.sizes, self.profile)
         moving: dict[int, list[Priced]] = {}
         for node in walk(self.section):
-            may_send = node.kind.may_communicate or self.pricer.local_ops is not None
-            priced = self.pricer.price(node) if may_send and not node.sections else []
+            priced = [] if node.sections else self.pricer.price(node)
             if priced:
                 moving.setdefault(identity(node.section), []).extend(priced)
                 self.priced += priced
-                if any(item.transfer.bytes and not item.is_halo for item in priced):
+                if any(item.transfer.bytes and item.halo is None for item in priced):
                     self.sending.add(identity(node))
             node.work = self._work(node, counter, priced)
         for transfers in moving.values():
@@ -130,16 +130,21 @@ class _Estimator:
         repeats = Repeats(self.sizes) if self.profile.limits_repeats else None
         self.fusion = CostFusion(self._halo_slices(), library, repeats)
         halos: dict[int, int] = {}
+        buffers: dict[int, int] = {}
         for item in self.priced:
-            if item.is_halo and not self.fusion.is_fusible(item.node):
-                halos[identity(item.node)] = halos.get(identity(item.node), 0) + item.transfer.bytes
-        self.traffic = Traffic(self.sizes, self.fusion, self.profile, halos, self.flattener.rule_of)
+            if item.halo is None:
+                continue
+            key, is_fusible = identity(item.node), self.fusion.is_fusible(item.node)
+            buffers[key] = buffers.get(key, 0) + _halo_buffers(item.halo, is_fusible=is_fusible)
+            if not is_fusible:
+                halos[key] = halos.get(key, 0) + item.transfer.bytes
+        self.traffic = Traffic(self.sizes, self.fusion, self.profile, halos, buffers, self.flattener.rule_of)
         self.fusion.add(self.section)
         for kernel in self.fusion:
             self._add(kernel)
         for item in self.priced:
-            if item.is_halo and identity(item.node) not in halos:
-                sliced = item.node.inputs[item.operand]
+            if item.halo is not None and identity(item.node) not in halos:
+                sliced = item.node.inputs[item.halo.operand]
                 self._add_copies(item.node.op, item.node.runs, self.traffic.halo_bytes(sliced, item.transfer.bytes))
         end = self.main.regions[0].blocks[0].terminator or self.main
         self._add_copies(end, 1.0, self.traffic.returned_bytes(self.section))
@@ -149,8 +154,8 @@ class _Estimator:
         slices: dict[int, list[Node]] = {}
         if self.profile.follows_results:
             for item in self.priced:
-                if item.is_halo:
-                    node, tensor = item.node, item.node.inputs[item.operand]
+                if item.halo is not None:
+                    node, tensor = item.node, item.node.inputs[item.halo.operand]
                     slice_ = Node(node.op, node.kind, node.section, [tensor], runs=node.runs, position=node.position)
                     slices.setdefault(identity(tensor), []).append(slice_)
         return slices
@@ -163,7 +168,8 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        if priced and (not node.kind.may_communicate or any(item.transfer.kind == "all_reduce" for item in priced)):
+        is_sent = any(item.halo is None for item in priced) and not node.kind.may_communicate
+        if is_sent or any(item.transfer.kind == "all_reduce" for item in priced):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)
@@ -344,3 +350,14 @@ def _cost(
         peak_op=memory.peak_op,
         timeline=memory.timeline,
     )
+
+
+def _halo_buffers(halo: Halo, *, is_fusible: bool) -> int:
+    """Return the bytes of a halo in memory beside the shard that is joined with what comes in for an op of its own.
+
+    Of what is gathered, an op of its own reads a slice. A kernel that takes the op reads what is joined of a slice of
+    the shard and what comes in.
+    """
+    if is_fusible:
+        return halo.bytes if halo.is_gathered else 2 * (halo.bytes + halo.read_bytes)
+    return halo.read_bytes if halo.is_gathered else 0

@@ -31,6 +31,7 @@ class Halo:
         axes: The axes of the dimension.
         mesh: The mesh.
         is_gathered: Whether it gets all that the others have.
+        read_bytes: The bytes that a device reads of what is gathered, or of its own shard; for the first halo only.
     """
 
     operand: int
@@ -38,6 +39,7 @@ class Halo:
     axes: tuple[AxisRef, ...]
     mesh: Mesh
     is_gathered: bool
+    read_bytes: int
 
 
 def halo_operations(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> float:
@@ -60,8 +62,10 @@ def halos_of(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator
             continue
         width = sizes.bytes(operand) // max(1, prod(sizes.shape(operand)))
         axes, exchange = sharding.dim_shardings[window.operand_dim].axes, reach.exchange
-        for elements in exchange.sent:
-            yield Halo(window.operand, elements * row * width, axes, mesh, exchange.is_gathered)
+        read = reach.span if exchange.is_gathered else min(reach.span, reach.part)
+        for number, elements in enumerate(exchange.sent):
+            read_bytes = read * row * width if window.is_joined and not number else 0
+            yield Halo(window.operand, elements * row * width, axes, mesh, exchange.is_gathered, read_bytes)
 
 
 def _divided(op: Op, windows: tuple[Window, ...], sizes: LocalSizes) -> Iterator[tuple[Window, int, Reach]]:

@@ -241,8 +241,13 @@ class Lifetimes:
         return ends
 
     def _find_shared(self, node: Node, output: Tensor, dying: Sequence[Tensor]) -> None:
-        """Note an operand that a kernel may write its result over, element by element."""
-        if identity(output) in self._apart or not self.fusion.is_own_kernel(node):
+        """Note an operand that a kernel may write its result over: element by element, or as the op does by itself."""
+        if identity(output) in self._apart:
+            return
+        if not self.fusion.is_own_kernel(node):
+            operand = self._overwritten(node, output)
+            if operand is not None and any(operand is other for other in dying) and self._is_alike(operand, output):
+                self._shared.append((output, operand))
             return
         for operand in dying:
             if self._is_alike(operand, output) and self._is_elementwise(operand, node):
@@ -269,6 +274,15 @@ class Lifetimes:
                     return False
                 waiting += user.outputs if user is not root else ()
         return bool(seen)
+
+    def _overwritten(self, node: Node, output: Tensor) -> Tensor | None:
+        """Return the operand that an op which is a kernel of its own writes over, unless it reads it as another one."""
+        numbers = () if node.kind.cost is None else node.kind.cost.get_overwritten_operands(node.op)
+        for number, result in zip(numbers, node.outputs, strict=False):
+            if result is output:
+                operand = node.inputs[number]
+                return operand if sum(tensor is operand for tensor in node.inputs) == 1 else None
+        return None
 
     def _updated(self, node: Node) -> Tensor | None:
         """Return the operand that an op writes into."""

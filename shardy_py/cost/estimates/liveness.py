@@ -21,8 +21,8 @@ from shardy_py.values import define, frozen
 
 HOW = (
     "by liveness: arguments, results, and at each op the stored values that are still used; results lie in donated"
-    " arguments, temporary values in results that are not there yet, elementwise ops and loops take the memory of what"
-    " they are the last to use"
+    " arguments, temporary values in results that are not there yet; elementwise ops, sorts, scatters and loops take"
+    " the memory of what they are the last to use"
 )
 _ALIASED = DONATED[0]
 

@@ -11,6 +11,7 @@ from math import prod
 from attrs import evolve
 
 from shardy_py.cost.estimates.graph import Node, RuleOf, Section, Tensor, read_by
+from shardy_py.cost.estimates.halos import Halo
 from shardy_py.cost.estimates.op_kinds import OpKinds
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
@@ -31,15 +32,13 @@ class Priced:
         node: The node.
         transfer: The transfer.
         group: What all-reduces that become one have in common.
-        is_halo: Whether it is the halo of a window.
-        operand: The number of the operand that a halo is of.
+        halo: The halo of a window that it brings, or None.
     """
 
     node: Node
     transfer: Transfer
     group: object = None
-    is_halo: bool = False
-    operand: int = 0
+    halo: Halo | None = None
 
 
 def combine(priced: Iterable[Priced], most: float, price: Callable[[Priced, int], float | None]) -> list[list[Priced]]:

@@ -40,6 +40,7 @@ class Traffic:
         fusion: The kernels.
         profile: The rules of the backend.
         halos: The bytes of the halos of each node that gets some and is not part of another kernel, by its id.
+        halo_buffers: The bytes in memory that a node with halos needs besides, by its id.
         rule_of: Gives the rule of an op.
     """
 
@@ -47,6 +48,7 @@ class Traffic:
     fusion: CostFusion
     profile: Profile
     halos: Mapping[int, int] = Factory(dict)
+    halo_buffers: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
     _numbers: dict[int, tuple[Section, dict[int, int], dict[int, int]]] = field(factory=dict, init=False, eq=False)
 
@@ -376,13 +378,21 @@ class Traffic:
 
     def extra_bytes(self, node: Node) -> float:
         """Return the bytes of other copies that live while a node runs, or directly behind it."""
+        buffers = self.halo_buffers.get(identity(node), 0)
         if not self._has_copies(node) or not node.inputs:
-            return 0
+            return buffers
         halo = self.halos.get(identity(node), 0)
-        joined = self.stored_bytes(node.inputs[0]) + halo if halo else 0
+        joined = buffers + (self.stored_bytes(node.inputs[0]) + halo if halo else 0)
         converted = 2 * sum(self.stored_bytes(item) for item in self.converted(node) if _is_among(item, node.outputs))
         summed = self.stored_bytes(node.inputs[0]) if self._is_whole_reduce(node) else 0
-        return max(0, self.copied_bytes(node) - self.stored_bytes(node.inputs[0])) + converted + joined + summed
+        return self._copies_beside(node) + converted + joined + summed
+
+    def _copies_beside(self, node: Node) -> float:
+        """Return the bytes of the copies of a collective that live beside its operand and result."""
+        copied, (operand, *_) = self.copied_bytes(node), node.inputs
+        # The first copy takes the place of an operand that nothing else needs.
+        is_replaced = operand.maker is not None and len(operand.users) == 1
+        return max(0, copied - self.stored_bytes(operand)) if is_replaced else copied
 
     def stored_bytes(self, tensor: Tensor) -> int:
         """Return the bytes that a value takes in the memory of one device, once all kernels are known."""

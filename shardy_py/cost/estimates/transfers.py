@@ -8,8 +8,9 @@ from math import prod
 
 from attrs import field
 
+from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.estimates import formulas
-from shardy_py.cost.estimates.graph import Node
+from shardy_py.cost.estimates.graph import Node, RuleOf
 from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of, is_sliced_from_whole, reshards_before
 from shardy_py.cost.estimates.merged_communications import Priced, combine, group_key
 from shardy_py.cost.estimates.sizes import LocalSizes
@@ -31,6 +32,8 @@ from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.costs import OwnCollective
 from shardy_py.ir.interfaces.local import LocalOps
+from shardy_py.ir.interfaces.local_ops import LocalCollective
+from shardy_py.local.form_collectives import collectives_of_form
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -67,6 +70,7 @@ _HOW = {
     "replicated_to_unreduced": "nothing is sent: devices zero what others count",
     "sharded_to_unreduced": "nothing is sent: each device adds zeros around its shard",
 }
+_FORM = "the local form of the op sends it, as the program of a device does"
 _WHOLE_REDUCE = "the backend makes no reduce-scatters: an all-reduce, of which each device keeps its part"
 _MIRRORED = "the order of elements is reversed: each device sends its shard to the one at the mirrored place"
 _GATHERED_HALO = "halo: the windows reach over nearly all, so that every device gets all shards"
@@ -96,6 +100,7 @@ class TransferPricer:
     Args:
         sizes: Measures values.
         registry: The definitions of ops.
+        rule_of: Gives the rule of an op.
         placement: Where the meshes lie on a machine; None for no times.
         profile: The rules of the backend.
         mesh: The mesh of the devices that collectives of the program name; None where it has no shardings of them.
@@ -104,6 +109,7 @@ class TransferPricer:
 
     sizes: LocalSizes
     registry: Registry
+    rule_of: RuleOf
     placement: MeshPlacement | None
     profile: Profile = NO_PROFILE
     mesh: Mesh | None = None
@@ -131,6 +137,8 @@ class TransferPricer:
         if op.name in _NAMES:
             return [self._priced_sdy(node)]
         kind = node.kind
+        if not kind.may_communicate and self.local_ops is None:
+            return self._priced_form(node)
         if not kind.may_communicate:
             written = self._read_collective(op)
             return [] if written is None else [self._priced_own(node, written)]
@@ -171,14 +179,30 @@ class TransferPricer:
     def _read_collective(self, op: Op) -> OwnCollective | None:
         """Return the collective that an op of a local program is, whatever its dialect says of costs."""
         collective = None if self.local_ops is None else self.local_ops.read_collective(op)
-        if collective is None or not collective.groups:
-            return None
-        if collective.kind != "collective_permute":
-            return OwnCollective(collective.kind, collective.groups[0])
-        devices = sorted({device for pair in collective.groups for device in pair})
-        count = len(devices) if self.mesh is None else self.mesh.total_size
-        moving = sum(source != target for source, target in collective.groups)
-        return OwnCollective(collective.kind, tuple(devices), moving / count)
+        return None if collective is None or not collective.groups else _own_collective(collective, self.mesh)
+
+    def _priced_form(self, node: Node) -> list[Priced]:
+        """Return the transfers of the local form of an op whose dialect does not say what they are."""
+        op, sizes = node.op, self.sizes
+        rule = self.rule_of(op)
+        # Nearly all ops move nothing along a dimension.
+        if rule is None or not rule.permutation_factors:
+            return []
+        priced: list[Priced] = []
+        operands, results = ([sizes.sharding(value) for value in values] for values in (op.operands, op.results))
+        mesh = next((sizes.mesh(item) for item in (*operands, *results) if item is not None), None)
+        if mesh is None:
+            return []
+        for written in collectives_of_form(op, operands, results, self.registry):
+            collective = _own_collective(written, mesh)
+            group = self._own_group(collective, mesh)
+            before, after = _bytes_around(written, group.devices)
+            sent, seconds = _PRICES[written.kind](group.devices, before, after, group.parts or ())
+            sent, times = round(sent * collective.share), None if group.parts is None else seconds
+            transfer = self._transfer(node, written.kind, group.axes, group.devices, sent, times, _FORM)
+            halo = Halo(0, sent, (), mesh, is_gathered=written.kind == "all_gather", read_bytes=0)
+            priced.append(Priced(node, transfer, halo=halo))
+        return priced
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")
@@ -224,7 +248,7 @@ class TransferPricer:
             kind, how = "collective_permute", _HALO
             seconds = None if parts is None else formulas.permute_seconds(parts, halo.bytes)
         transfer = self._transfer(node, kind, text, devices, halo.bytes, seconds, how, halo.operand)
-        return Priced(node, transfer, is_halo=True, operand=halo.operand)
+        return Priced(node, transfer, halo=halo)
 
     def _transfer(
         self,
@@ -322,13 +346,32 @@ class TransferPricer:
         devices = formulas.group_size(parts) if parts is not None else _combined_size(axes, mesh)
         return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)
 
-    def _own_group(self, collective: OwnCollective) -> Group:
-        axes = None if self.mesh is None or len(collective.group) < 2 else axes_of_group(self.mesh, collective.group)
-        if axes and self.mesh is not None:
-            return self._along(axes, self.mesh)
+    def _own_group(self, collective: OwnCollective, mesh: Mesh | None = None) -> Group:
+        mesh = self.mesh if mesh is None else mesh
+        axes = None if mesh is None or len(collective.group) < 2 else axes_of_group(mesh, collective.group)
+        if axes and mesh is not None:
+            return self._along(axes, mesh)
         if self.placement is None:
             return Group("", len(collective.group), None)
         return Group("", len(collective.group), tuple(_parts_of_group(collective.group, self.placement)))
+
+
+def _own_collective(collective: LocalCollective, mesh: Mesh | None) -> OwnCollective:
+    """Return the group of a collective; of a permutation all devices that take part, and the share that sends."""
+    if collective.kind != "collective_permute":
+        return OwnCollective(collective.kind, collective.groups[0])
+    devices = sorted({device for pair in collective.groups for device in pair})
+    count = len(devices) if mesh is None else mesh.total_size
+    moving = sum(source != target for source, target in collective.groups)
+    return OwnCollective(collective.kind, tuple(devices), moving / count)
+
+
+def _bytes_around(collective: LocalCollective, devices: int) -> tuple[int, int]:
+    """Return the bytes of a device before a collective and behind it."""
+    after = tensor_bytes(collective.type, None, None) or 0
+    if collective.kind == "all_gather":
+        return after // devices, after
+    return after * devices if collective.kind == "reduce_scatter" else after, after
 
 
 def _is_widened(values: Iterable[Value]) -> bool:

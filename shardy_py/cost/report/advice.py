@@ -40,7 +40,7 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
     if not advice.constraints:
         print_lines(console, [advice.nothing_saved])
     if advice.inputs is not None:
-        _print(console, advice.inputs_title, [f"{name}: {spec}" for name, spec in advice.inputs.specs.items()])
+        _print(console, advice.inputs_title, advice.inputs.lines)
     if advice.others:
         print_lines(console, ["", "Alone these would help, too:"])
     for advised in advice.others:
@@ -48,7 +48,7 @@ def print_advice(advice: Advice, *, file: IO[str] | None = None) -> None:
 
 
 def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
-    """Print what each layout costs, then the shardings of each as JAX writes them.
+    """Print what each layout costs, then the shardings of each as users of the frontend write them.
 
     Args:
         advice: The advice for inputs.
@@ -62,7 +62,10 @@ def print_layouts(advice: InputAdvice, *, file: IO[str] | None = None) -> None:
     print_table(console, "", ("layout", *_HEADINGS[1:]), [rows], words=("layout",))
     for number, layout in enumerate(advice.layouts, start=1):
         note = "" if not advice.goal.excess(layout.figures) else ", which does not fit"
-        specs = [f"{name}: {spec}" for name, spec in layout.specs.items()]
+        specs = layout.lines
+        if layout.constraint_count:
+            constraints = "1 constraint" if layout.constraint_count == 1 else f"{layout.constraint_count} constraints"
+            specs.append(f"and {constraints} inside")
         _print(console, f"{number}. {layout.name}{note}", specs)
 
 

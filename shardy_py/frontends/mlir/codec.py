@@ -17,7 +17,6 @@ from shardy_py.ir.graph.attributes import OpaqueElements, RawAttribute, SymbolRe
 from shardy_py.ir.graph.types import OpaqueType, TensorType, Type
 from shardy_py.sharding.axes import SdyAttribute
 from shardy_py.sharding.combiner import reduction_op_code
-from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import format_attribute
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
@@ -139,9 +138,7 @@ class Codec:
                 value = value.without_reductions
             native = self._shardy.get(value)
             if native is None:
-                text = _text_of(value)
-                is_marked = self._has_marks and type(value) is Mesh
-                native = self._shardy[value] = self._parse_attribute(marked_mesh(text) if is_marked else text)
+                native = self._shardy[value] = self._parse_attribute(self._text_of(value))
             return native
         return self._encode_builtin(value)
 
@@ -152,12 +149,17 @@ class Codec:
         for value in {identity(value): value for value in values}.values():
             for sharding in _shardings_in(value):
                 if sharding not in self._shardy:
-                    missing[sharding] = _text_of(sharding)
+                    missing[sharding] = self._text_of(sharding)
         if missing:
             text = f"[{', '.join(missing.values())}]"
             # What MLIR does not accept is told of where it is encoded.
             with suppress(ir.MLIRError, ValueError):
                 self._shardy.update(zip(missing, items_of(ir.Attribute.parse(text, self.context)), strict=True))
+
+    def _text_of(self, value: Any) -> str:
+        """Return the text of an attribute of Shardy; all meshes of a module are marked, or none."""
+        text = _text_of(value)
+        return marked_mesh(text) if self._has_marks and not has_marks(text) else text
 
     def _encode_like(self, value: Any, like: ir.Attribute) -> ir.Attribute:
         decoded = self.decode(like)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from shardy_py.ir.graph.op_graph import drop_uses_together
 from shardy_py.ir.graph.program import Block, Op, Program
@@ -10,36 +10,31 @@ from shardy_py.ir.graph.walk import all_ops
 from shardy_py.ir.interfaces.ops import IsTerminator, OpSemantics, Pure, RecursiveMemoryEffects
 
 
-def find_dead_ops(program: Program, semantics: OpSemantics, *, pure: Container[str] = ()) -> list[Op]:
+def find_dead_ops(
+    program: Program, semantics: OpSemantics, *, pure: Container[str] = (), unused: Iterable[Op] | None = None
+) -> list[Op]:
     """Return the ops that nothing with an effect depends on, outermost only, in program order.
 
     Args:
         program: The program.
         semantics: What is known about ops.
         pure: The names of more ops that have no effects.
+        unused: The ops no result of which has a use, where they are known.
     """
     dead_ops: list[Op] = []
-    if not _has_any(program, semantics, pure):
+    if unused is None:
+        # The first result of nearly every op is used.
+        first_unused = [op for op in all_ops(program) if not op.results or not op.results[0].uses]
+        unused = [op for op in first_unused if not any(value.uses for value in op.results)]
+    if not any(op.parent is not program.body and is_removable(op, semantics, pure) for op in unused):
         return dead_ops
-    unused: set[int] = set()
+    dead: set[int] = set()
     for function in reversed(list(program.functions.values())):
         for region in function.regions:
             for block in reversed(region.blocks):
-                _find_in_block(block, semantics, pure, unused, dead_ops)
+                _find_in_block(block, semantics, pure, dead, dead_ops)
     dead_ops.reverse()
     return dead_ops
-
-
-def _has_any(program: Program, semantics: OpSemantics, pure: Container[str]) -> bool:
-    """Return whether the program has a dead op: an op whose results have no uses."""
-    for op in all_ops(program):
-        results = op.results
-        # The first result of nearly every op is used.
-        if (results and results[0].uses) or op.parent is program.body:
-            continue
-        if not any(value.uses for value in results) and is_removable(op, semantics, pure):
-            return True
-    return False
 
 
 def _find_in_block(

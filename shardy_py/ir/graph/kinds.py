@@ -80,6 +80,16 @@ def kind_of(op: Op) -> SharedOpKind | None:
     return kind
 
 
+def kinds_of(program: Program, ops: Sequence[Op]) -> Sequence[SharedOpKind | None]:
+    """Return `kind_of` each op of a program; nearly all ops know their kind already, and are not asked by a call."""
+    if not program.kinds_hold:
+        return [None] * len(ops)
+    return [
+        kind if (kind := getattr(op.attributes, "kind", None)) is not None and kind.name == op.name else kind_of(op)
+        for op in ops
+    ]
+
+
 def shares_facts(kind: SharedOpKind, program: Program, facts: object) -> bool:
     """Return whether all ops of a kind have the facts that a registry has just told of one of them."""
     return kind.known[1] is facts and not program.rules

@@ -92,6 +92,7 @@ class Window:
         low: The padding before the first element.
         dilation: The distance of an element of the operand from the next; more than 1 where holes are between them.
         is_padded: Whether there is padding where it reads outside of the operand.
+        is_joined: Whether a shard and what comes in are joined for the op; otherwise its user joins them.
     """
 
     operand: int
@@ -102,6 +103,7 @@ class Window:
     low: int = 0
     dilation: int = 1
     is_padded: bool = True
+    is_joined: bool = True
 
 
 class CostOpInterface(Protocol):
@@ -162,6 +164,14 @@ class CostOpInterface(Protocol):
     def get_updated_operand(self, op: Op) -> int | None:
         """Return the number of the operand that the result is but for a part that the op writes. Default: None."""
         return None
+
+    def get_overwritten_operands(self, op: Op) -> Sequence[int]:
+        """Return, for each result, the number of the operand that it is written over where nothing else needs that.
+
+        Default: the operand that `get_updated_operand` returns, if there is one.
+        """
+        updated = self.get_updated_operand(op)
+        return () if updated is None else (updated,)
 
     def get_choices(self, op: Op) -> tuple[int, int] | None:
         """Return the numbers of two operands from which each element of the result is chosen. Default: None."""

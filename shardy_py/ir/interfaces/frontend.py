@@ -206,7 +206,8 @@ class Frontend(Protocol):
             UnsupportedError: nothing runs the programs of this kind, which is the default.
         """
         message = f"the frontend {self.name!r} does not run local programs"
-        hint = "run it on virtual devices with shardy_py.testing.run_sharded; or write Frontend.run_local"
+        hint = "give the plugin of its ops FUNCTIONS, one of numpy for each op: then 'shardy run' runs it on virtual "
+        hint += "devices, as shardy_py.testing.run_sharded does; or write Frontend.run_local"
         raise UnsupportedError(Diagnostic("cannot-run", message, hint=hint))
 
     def to_mlir(self, native: Any) -> Any:

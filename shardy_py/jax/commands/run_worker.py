@@ -16,7 +16,7 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.jax.commands.run_run import RunAnswer, RunRequest
 from shardy_py.jax.run_report import RunReport
 from shardy_py.jax.running import is_simulated, run_result, run_steps
-from shardy_py.plugins.plugin_functions import functions_of
+from shardy_py.plugins.plugin_functions import functions_of, functions_of_installed
 from shardy_py.support.texts import as_error
 
 
@@ -65,9 +65,13 @@ def _run(request: RunRequest, show: ShowProgress) -> RunAnswer:
 
 
 def _functions(request: RunRequest, result: Result) -> dict[str, Callable[..., Any]]:
-    """Return the functions of numpy of the given plugins if ops of the program have some; else none."""
-    functions = functions_of(request.program.options.plugin_files)
-    return functions if any(op.name in functions for op in result.program.walk()) else {}
+    """Return the functions of numpy of given and installed plugins if ops of the program have some; else none."""
+    names = {op.name for op in result.program.walk()}
+    functions = {
+        **functions_of_installed(result.registry.plugins, names),
+        **functions_of(request.program.options.plugin_files),
+    }
+    return functions if not names.isdisjoint(functions) else {}
 
 
 def _answer(report: RunReport, request: RunRequest, result: Result) -> RunAnswer:

@@ -20,7 +20,7 @@ def _is_listed(parameters: Parameters) -> bool:
 
 def _prints_module(parameters: Parameters) -> bool:
     """Return whether the kernel is printed as a module of some target, and not drawn, run or explained."""
-    others = ("as_run", "as_time", "as_explanation", "as_tuned", "draw")
+    others = ("as_run", "as_time", "as_explanation", "as_tuned", "draw", "page")
     return not _is_listed(parameters) and not any(parameters[name] for name in others)
 
 
@@ -75,6 +75,12 @@ class DeviceNumber(click.IntRange):
 @click.option("--draw", type=click.Choice(("text", "svg")), help="Draw what a warp reads and writes.")
 @click.option("--block", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the block.")
 @click.option("--warp", default=0, metavar="N", type=click.IntRange(min=0), help="With --draw, the warp of the block.")
+@click.option(
+    "--page",
+    metavar="OUT.html",
+    type=click.Path(),
+    help="Write a page with all stages, PTX and machine code beside each other, linked by op, and the index maps.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="OUT", type=click.Path(), help="Write to this file, not to stdout.")
 @module_options
@@ -91,6 +97,12 @@ class DeviceNumber(click.IntRange):
     when=lambda parameters: parameters["inputs"] == RANDOM_INPUTS,
     problem="on inputs of a file",
     hint="leave --seed or --inputs out",
+)
+@needs(
+    "output",
+    when=lambda parameters: parameters["page"] is None,
+    problem="on a page, whose file --page names",
+    hint="leave -o out",
 )
 @needs_option("--run", "as_run", "outputs")
 @needs_option("--draw", "draw", "block", "warp")

@@ -57,6 +57,7 @@ def run_emit(
     draw: str | None,
     block: int,
     warp: int,
+    page: str | None,
     as_json: bool,
     output: str | None,
     **registry_options: Any,
@@ -66,6 +67,7 @@ def run_emit(
     printed = {"--run": as_run, "--time": as_time, "--json": as_json, "--explain": as_explanation}
     printed["--tune"] = as_tuned
     printed["--draw"] = draw is not None
+    printed["--page"] = page is not None
     listed = [name for name, is_asked in (("--list", as_list), ("--coverage", as_coverage)) if is_asked]
     _check_printed([name for name, is_asked in printed.items() if is_asked], listed)
     _check_against(against, as_time=as_time, stage=stage)
@@ -105,6 +107,8 @@ def run_emit(
         _print_report(_tuned(kernel), None, output)
     elif draw is not None:
         _draw(kernel, draw, block, warp, output)
+    elif page is not None:
+        _write_page(kernel, page)
     elif as_time:
         _print(_timed(kernel, inputs, seed, against), output)
     elif as_run:
@@ -209,6 +213,12 @@ def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) 
         _print(draw_svg(accesses), output)
     else:
         _print_report(draw_text(accesses, width=text_width() if output is None else None), None, output)
+
+
+def _write_page(kernel: Kernel, path: str) -> None:
+    html = kernel.page().html
+    write_atomically(path, html)
+    click.echo(f"wrote {path}: {len(html.encode()) // 1024} KiB")
 
 
 def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:

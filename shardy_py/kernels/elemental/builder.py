@@ -27,6 +27,7 @@ from shardy_py.kernels.elemental.scalars import (
 )
 from shardy_py.kernels.elemental.scope import EmissionContext, Indices, Scope
 from shardy_py.kernels.fusion.bodies import region_of
+from shardy_py.kernels.locations import locate_new_ops
 from shardy_py.plugins import ElementBuilder
 
 __all__ = ["EmissionContext", "Indices", "LoopBody", "OpElement", "Scope", "element_of"]
@@ -75,6 +76,8 @@ def _run(builder: OpElement) -> Sequence[SSAValue]:
         message = "it is not known what the op computes for one element"
         raise UnsupportedError(Diagnostic("no-emission", message, op.location, op.name, hint))
     scope.nested.append(op)
+    block = scope.builder.insertion_point.block
+    last = block.last_op
     try:
         elements = emission(cast(ElementBuilder, builder), op)
     except (RecursionError, PluginError) as error:
@@ -97,6 +100,7 @@ def _run(builder: OpElement) -> Sequence[SSAValue]:
             hint = _cast(actual, expected) + place
             raise UnsupportedError(Diagnostic("emission-type", message, op.location, op.name, hint))
         values.append(cast(ScalarValue, element).value)
+    locate_new_ops(block, last, op)
     return values
 
 

@@ -46,7 +46,8 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines.append(f"  %block.wide.z = udiv i64 %block.row, {y}")
     lines += [f"  %block.{axis} = trunc nuw i64 %block.wide.{axis} to i32" for axis in "xyz"]
     if phases.parting:
-        lines.append(f"  store [{phases.threads} x i8] zeroinitializer, ptr %left")
+        # LLVM makes a store of each element of an array of up to 1024 that is stored as a whole.
+        lines.append(f"  call void @llvm.memset.p0.i64(ptr %left, i8 0, i64 {phases.threads}, i1 false)")
         lines.append("  store i8 0, ptr %parted")
     lines += [f"  store i32 0, ptr %{_name(number)}.rounds" for number in sorted(phases.counting)]
     lines.append(f"  br label %{_name(0)}")
@@ -87,9 +88,12 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
             f"  %{prefix}.round.next = add nuw nsw i32 %{prefix}.round, 1",
             f"  store i32 %{prefix}.round.next, ptr %{prefix}.rounds",
         ]
-    lines.append(f"  br label %{prefix}.z.head")
     strips, lanes = phases.live[number]
-    loops = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
+    sizes = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
+    # A loop of one step costs LLVM as much time as another one.
+    loops = {axis: size for axis, size in sizes.items() if size > 1 or axis == "lane"}
+    lines += [f"  %{prefix}.{axis} = add i32 0, 0" for axis in sizes if axis not in loops]
+    lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
     heads = [start, *(f"{prefix}.{axis}.head" for axis in loops)]
     ends = [f"{prefix}.end", *(f"{prefix}.{axis}.next" for axis in loops)]
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):

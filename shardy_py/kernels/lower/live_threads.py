@@ -50,11 +50,11 @@ def strips_of(threads: int, width: int) -> tuple[int, int]:
         threads: The threads.
         width: The threads of a strip.
     """
-    strips, places = 1, 1
-    for number in range(threads.bit_length()):
-        if threads >> number & 1:
-            strips, places = number // width + 1, max(places, number % width + 1)
-    return strips, places
+    strips = max(1, -(-threads.bit_length() // width))
+    in_any_strip = 0
+    for first in range(0, strips * width, width):
+        in_any_strip |= threads >> first & (1 << width) - 1
+    return strips, max(1, in_any_strip.bit_length())
 
 
 class _LiveThreads:
@@ -65,6 +65,7 @@ class _LiveThreads:
         self._threads = threads
         self._all = (1 << threads) - 1
         self._used: dict[SSAValue, int] = {}
+        self._computed = {op: self._is_computed(op) for block in function.body.blocks for op in block.ops}
         self._reached = self._reaching()
 
     def _reaching(self) -> dict[Block, int]:
@@ -120,7 +121,7 @@ class _LiveThreads:
             result_threads |= self._used.get(result, 0)
         if isinstance(op, ShuffleOp):
             return self._use(op.value, result_threads | self._threads_read(op, result_threads))
-        used = result_threads if self._is_computed(op) else reached
+        used = result_threads if self._computed[op] else reached
         changes = [self._use(value, used) for value in op.operands]
         return any(changes)
 
@@ -172,6 +173,6 @@ class _LiveThreads:
         """Return the threads that have to run an op for more than its results."""
         if isinstance(op, ShuffleOp):
             return self._used.get(op.value, 0)
-        if isinstance(op, llvm.LoadOp) or op is block.last_op or self._is_computed(op):
+        if isinstance(op, llvm.LoadOp) or op is block.last_op or self._computed[op]:
             return 0
         return self._reached[block]

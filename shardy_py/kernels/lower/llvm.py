@@ -15,6 +15,7 @@ from shardy_py.kernels.entry.arguments import ENTRY, INPUT_ALIGN
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower import control, floats, functions, integers, memory
 from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
+from shardy_py.kernels.lower.debug_lines import DebugLines
 from shardy_py.kernels.lower.literals import Target, constant_text
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler, ModuleWriter
 from shardy_py.kernels.passes.buffer_facts import NO_ALIAS, argument_attributes
@@ -30,26 +31,30 @@ METADATA = "!0 = !{}"
 """The node that marks invariant loads."""
 
 
-def llvm_text(module: builtin.ModuleOp, launch: Launch, target: Target) -> str:
+def llvm_text(
+    module: builtin.ModuleOp, launch: Launch, target: Target, lines: Mapping[Operation, int] | None = None
+) -> str:
     """Return a kernel for a device as text for LLVM.
 
     Args:
         module: The module after the last pass.
         launch: Its grid.
         target: The device.
+        lines: The lines of ops in a source, which LLVM then gives for its instructions; by default it gives none.
 
     Raises:
         UnsupportedError: an op or a type has no text.
     """
     writer = ModuleWriter(target, index_width(module))
+    debug = None if lines is None else DebugLines(lines)
     for op in module.body.block.ops:
         if isinstance(op, llvm_dialect.GlobalOp):
             writer.globals.append(global_text(op, writer))
         elif isinstance(op, func.FuncOp):
-            writer.functions.append(function_text(op, writer))
+            writer.functions.append(function_text(op, writer, debug))
     size = ",".join(str(number) for number in launch.threads)
     attributes = f'attributes {_ATTRIBUTES} = {{ nounwind "nvvm.reqntid"="{size}" }}'
-    return f"{writer.text}\n{attributes}\n{METADATA}\n"
+    return f"{writer.text}\n{attributes}\n{METADATA}\n{'' if debug is None else debug.text}"
 
 
 def global_text(op: llvm_dialect.GlobalOp, writer: ModuleWriter) -> str:
@@ -72,14 +77,16 @@ def _tile_alignment(op: llvm_dialect.GlobalOp) -> int:
     return gcd(_ALIGNMENT, array.size.data * array.type.size)
 
 
-def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
-    """Return a function; that of an entry function is a kernel."""
+def function_text(function: func.FuncOp, module: ModuleWriter, debug: DebugLines | None = None) -> str:
+    """Return a function, with the lines of its ops if asked for; that of an entry function is a kernel."""
     writer = FunctionWriter(module)
     blocks = list(function.body.blocks)
     is_entry = ENTRY in function.attributes
     table = BufferTable(function, writer) if is_entry and takes_table(len(blocks[0].args)) else None
     arguments = function_arguments(function, writer, is_entry=is_entry) if table is None else [table.parameter]
     head = _head(function, arguments, writer, is_entry=is_entry)
+    if debug is not None:
+        head = debug.begin(function, head)
     for block in blocks:
         for argument in block.args if block is not blocks[0] else ():
             writer.bind(argument, writer.fresh())
@@ -91,7 +98,10 @@ def function_text(function: func.FuncOp, module: ModuleWriter) -> str:
         if table is not None:
             table.load(block)
         for op in block.ops:
+            written = len(writer.lines)
             write_op(op, writer)
+            if debug is not None:
+                writer.lines[written:] = [debug.located(line, op) for line in writer.lines[written:]]
         texts[block] = writer.lines
     # What loops pass back to their head is known only now.
     incoming = _incoming(ordered)

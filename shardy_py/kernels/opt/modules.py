@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from attrs import field
 from xdsl.dialects import builtin
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
@@ -22,10 +21,12 @@ from shardy_py.kernels.dialect.text import make_context, print_kernel_module, re
 from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.locations import file_location
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
 _LONGEST_LINE = 200
+_UNKNOWN_OP = re.compile(r"Operation (\w+)\.[\w.]+ is not registered")
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -39,12 +40,10 @@ class KernelModule:
     Args:
         module: The module.
         name: The name of its file, for errors.
-        lines: The line of each op in the text that it was read from.
     """
 
     module: builtin.ModuleOp
     name: str = ""
-    lines: Mapping[Operation, int] = field(factory=dict)
 
     @property
     def functions(self) -> Mapping[str, Any]:
@@ -64,25 +63,20 @@ class KernelModule:
         """Return the text."""
         return print_kernel_module(self.module, spelling=cast(Any, spelling), generic=generic)
 
-    def location(self, op: Operation) -> str:
-        """Return the file and the line of an op."""
-        line = self.lines.get(op)
-        return self.name if line is None else f"{self.name}:{line}"
-
 
 class _LineParser(Parser):
-    """A parser that notes the line of each op."""
+    """A parser that gives each op the location of its line."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(make_context(), text, name)
-        self.lines: dict[Operation, int] = {}
+        self._name = name
         self._ends = [match.start() for match in re.finditer("\n", text)]
 
     def parse_operation(self) -> Operation:
-        """Read an op, and note where its text begins."""
-        start = self._current_token.span.start
+        """Read an op, and locate it where its text begins."""
+        line = bisect_left(self._ends, self._current_token.span.start) + 1
         op = super().parse_operation()
-        self.lines[op] = bisect_left(self._ends, start) + 1
+        op.location = file_location(self._name, line)
         return op
 
 
@@ -101,22 +95,32 @@ def read_module(text: str, name: str = "") -> KernelModule:
         generic = _through_mlir(text, name)
         if generic is None:
             raise error from None
-        parsed = _parsed(generic, name)
+        # Lines of the generic form are not those of the file.
+        parsed = _parsed(generic, name, parser=_plain_parser)
     # Passes and the interpreter begin there.
     parsed.entry.attributes.setdefault(ENTRY, builtin.UnitAttr())
     return parsed
 
 
-def _parsed(text: str, name: str) -> KernelModule:
+def _plain_parser(text: str, name: str) -> Parser:
+    return Parser(make_context(), text, name)
+
+
+def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _LineParser) -> KernelModule:
     try:
-        parser = _LineParser(readable_text(text, name), name or "<kernel>")
-        module = parser.parse_module()
+        module = parser(readable_text(text, name), name or "<kernel>").parse_module()
         module.verify()
     except (XdslParseError, VerifyException) as error:
         hint = "write the ops in the document's form or in generic form"
+        if (unknown := _UNKNOWN_OP.search(str(error))) is not None:
+            hint = (
+                f"kernels have no ops of {unknown[1]}: buffers are tensors, or pointers of llvm"
+                if (unknown[1] == "memref")
+                else "the reference of kernels lists the dialects that modules may have"
+            )
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
-    return KernelModule(module, name, parser.lines)
+    return KernelModule(module, name)
 
 
 def _through_mlir(text: str, name: str) -> str | None:

@@ -230,7 +230,11 @@ def _memory(
         integer = builtin.IntegerType(8 * words.dtype.itemsize)
         is_wide = words.dtype.itemsize > np.dtype(np.uint64).itemsize
         element = builtin.ComplexType(builtin.f64) if is_wide else integer
-        return Memory.undefined(element, len(words), argument.name, threads, is_shared=False)
+        memory = Memory.undefined(element, len(words), argument.name, threads, is_shared=False)
+        if narrow_bits(argument.dtype) is None or isinstance(type_, builtin.TensorType):
+            return memory
+        # A thread that writes a part of a byte reads the others, which may be undefined.
+        return Memory(memory.words, argument.name, threads, is_writable=True)
     return Memory(words.copy(), argument.name, threads, is_writable=is_written)
 
 

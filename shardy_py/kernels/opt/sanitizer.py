@@ -7,7 +7,6 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
-from attrs import evolve
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -17,6 +16,7 @@ from shardy_py.kernels.dialect.memory_ops import PredicatedExtractOp, ShuffleRed
 from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp
 from shardy_py.kernels.dialect.tile_ops import ReduceOp, ReindexOp
 from shardy_py.kernels.launch.grid import Launch
+from shardy_py.kernels.locations import file_line
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.opt.run_module import ModuleArgument, run_module
 from shardy_py.kernels.run.frame import LoadedKernel
@@ -62,15 +62,7 @@ def sanitize(
         raise
     except ShardyError as error:
         ending = list(error.diagnostics)
-    faults = [evolve(item, location=kernel.location(op)) for (op, _), item in recorded.items()]
-    faults += [evolve(item, location=_line_of(kernel, item) or item.location) for item in ending]
-    return [*faults, *wrong_start_values(kernel)]
-
-
-def _line_of(kernel: KernelModule, item: Diagnostic) -> str:
-    """Return the line of the only op of a name."""
-    ops = [op for op in kernel.module.walk() if op.name == item.op]
-    return kernel.location(ops[0]) if len(ops) == 1 else kernel.name
+    return [*recorded.values(), *ending, *wrong_start_values(kernel)]
 
 
 def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:
@@ -92,7 +84,9 @@ def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:
                 text = ", ".join(_text(constant) for constant in choice)
                 message = f"{text} is not neutral in @{combiner}: {problem}"
                 hint = "start with the element that the function leaves others as they are with, such as 0 of a sum"
-                faults.append(Diagnostic("wrong-neutral-value", message, kernel.location(op), op.name, hint=hint))
+                faults.append(
+                    Diagnostic("wrong-neutral-value", message, file_line(op) or kernel.name, op.name, hint=hint)
+                )
     return faults
 
 

@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, VerificationError, unknown_name
 from shardy_py.guards.error_texts import describe_error
 from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.locations import inherit_locations
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
 from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
@@ -111,6 +112,7 @@ def module_stages(kernel: KernelModule, passes: Sequence[KernelPass], device: De
             if error is not None:
                 yield ModuleStage(label, kernel, error)
                 return
+            inherit_locations(module)
             # A later pass changes the module in place.
             kernel = KernelModule(module.clone(), kernel.name)
             yield ModuleStage(label, kernel)

@@ -12,6 +12,7 @@ from xdsl.traits import is_side_effect_free
 from shardy_py.kernels.device import H100, DeviceSpec
 from shardy_py.kernels.dialect.ops import YieldOp
 from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.locations import has_location
 from shardy_py.transforms.run import PassOver
 from shardy_py.values import frozen
 
@@ -45,9 +46,11 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
 
 
 def add_before(op: Operation, new: Operation) -> None:
-    """Add an op before another one."""
+    """Add an op before another one, at the same location."""
     block = op.parent
     assert block is not None
+    if not has_location(new):
+        new.location = op.location
     block.insert_op_before(new, op)
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects import func, llvm
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.kernels.locations import file_line
 from shardy_py.kernels.run.memory import Buffer, Pointer, Value
 from shardy_py.kernels.run.threads import Threads
 from shardy_py.kernels.run.values import chosen, rank_of
@@ -242,7 +243,7 @@ class Frame:
         findings.setdefault((op, code), error.diagnostics[0])
 
     def error(self, position: int, op: Operation, code: str, message: str) -> VerificationError:
-        """Return the error of a thread: it names thread, op and stage."""
+        """Return the error of a thread: it names thread, op and stage, and the line of the op in its file."""
         stage = self.kernel.stage
         text = f"{self.threads.name(position)}: {message}" + (f", at stage {stage}" if stage else "")
-        return VerificationError(Diagnostic(code, text, stage, op.name))
+        return VerificationError(Diagnostic(code, text, file_line(op) or stage, op.name))

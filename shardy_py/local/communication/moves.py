@@ -16,6 +16,7 @@ from shardy_py.ir.graph.op_names import (
 )
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import permutation_pairs
@@ -126,3 +127,18 @@ def _senders(source: TensorSharding, target: TensorSharding, mesh: Mesh) -> floa
         return 1.0
     pairs = permutation_pairs(source, mesh, target, mesh)
     return sum(first != second for first, second in pairs) / max(mesh.total_size, 1)
+
+
+def sends_of(collective: LocalCollective, devices: int) -> float:
+    """Return how often a device sends its operand in a collective, on average, by ring algorithms.
+
+    Args:
+        collective: The collective.
+        devices: The number of all devices.
+    """
+    if collective.kind == "collective_permute":
+        return sum(source != target for source, target in collective.groups) / devices
+    size = max((len(group) for group in collective.groups), default=1)
+    if collective.kind == "all_gather":
+        return size - 1.0
+    return (2.0 if collective.kind == "all_reduce" else 1.0) * (size - 1) / size

@@ -12,7 +12,8 @@ from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalSemantics, Shard
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.local.agreement import disagreeing_factors, parts_by_form
-from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.local.communication.moves import sends_of, shard_bytes
+from shardy_py.local.form_collectives import collectives_of_form
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
@@ -70,6 +71,8 @@ class OwnExchanges:
         if disagreeing_factors(shard, rule, has_form=has_form) - by_form.keys():
             return self._gathered(op, operands)
         moving = self._moving_dims(rule, operands[:1])
+        if has_form and any(self.ops.exchanged(op, dim, parts) is None for dim, parts in moving):
+            return placed + self._sent_by_form(op, operands, results)
         return placed + sum(self._exchanged(op, dim, parts, results) for dim, parts in moving)
 
     def collected(
@@ -157,6 +160,15 @@ class OwnExchanges:
         size = -(-shape[dim] // parts)
         shards = zip(op.results, results, strict=True)
         return elements / size * sum(shard_bytes(value.type, sharding, self.mesh) for value, sharding in shards)
+
+    def _sent_by_form(self, op: Op, operands: Shardings, results: Shardings) -> float:
+        """Return the bytes that a device sends in the collectives of the local form of an op."""
+        total = 0.0
+        for collective in collectives_of_form(op, operands, results, self.semantics):
+            devices = len(collective.groups[0])
+            factor = {"all_gather": 1 / devices, "reduce_scatter": devices}.get(collective.kind, 1.0)
+            total += factor * shard_bytes(collective.type, None, self.mesh) * sends_of(collective, self.mesh.total_size)
+        return total
 
     def _gathered(self, op: Op, operands: Shardings) -> float:
         """Return the bytes that gathering all operands takes."""

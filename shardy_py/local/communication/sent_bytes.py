@@ -8,11 +8,10 @@ from typing import ClassVar
 from shardy_py.ir.graph.op_names import ALL_GATHER
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.interfaces.local import LocalOps
-from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
-from shardy_py.local.communication.moves import collective_bytes, shard_bytes
+from shardy_py.local.communication.moves import collective_bytes, sends_of, shard_bytes
 from shardy_py.local.communication.routes import STEPS, Routes
 from shardy_py.local.communication.run_counts import RunCounts
 from shardy_py.local.early_gathers import cheaper_producer
@@ -65,7 +64,7 @@ def local_sent_bytes(program: Program, ops: LocalOps, semantics: OpSemantics, me
         if collective is None or not op.operands:
             continue
         size = sum(shard_bytes(value.type, None, mesh) for value in op.operands)
-        total += size * _sends(collective, max(1, mesh.total_size)) * counts.of_block(op.parent) * runs[name]
+        total += size * sends_of(collective, max(1, mesh.total_size)) * counts.of_block(op.parent) * runs[name]
     return total
 
 
@@ -74,13 +73,3 @@ def _ops_by_function(program: Program) -> Iterator[tuple[str, Op]]:
     for name, function in program.functions.items():
         for op in function.walk():
             yield name, op
-
-
-def _sends(collective: LocalCollective, devices: int) -> float:
-    """Return how often a device sends its operand."""
-    if collective.kind == "collective_permute":
-        return sum(source != target for source, target in collective.groups) / devices
-    size = max((len(group) for group in collective.groups), default=1)
-    if collective.kind == "all_gather":
-        return size - 1.0
-    return (2.0 if collective.kind == "all_reduce" else 1.0) * (size - 1) / size

@@ -13,6 +13,7 @@ from shardy_py.cli.options import session_options
 @click.command(cls=Command)
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--machine", required=True, metavar="NAME|FILE", help="What the program runs on.")
+@click.option("--minimise", default="time", show_default=True, type=click.Choice(["time", "memory"]))
 @click.option("--budget-memory", metavar="SIZE", help="What a device may use: 16GiB, 500MB.")
 @click.option("--fix", "fixed", multiple=True, metavar="ARG=SPEC", help="A sharding that the plan has to keep.")
 @click.option(

@@ -20,6 +20,7 @@ from shardy_py.plans.planning import plan
 def run_plan(
     *,
     machine: str,
+    minimise: Any,
     budget_memory: str | None,
     fixed: tuple[str, ...],
     results: Any,
@@ -41,6 +42,7 @@ def run_plan(
     sharding_plan = plan(
         **keywords(program.input),
         machine=machine,
+        minimise=minimise,
         budget_memory=None if budget_memory is None else parse_size(budget_memory),
         fix=fix or None,
         results=results,

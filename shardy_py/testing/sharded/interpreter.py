@@ -198,7 +198,11 @@ def constant_array(op: Op) -> Array:
 def missing_functions(names: Iterable[str]) -> OptionError:
     """Return the error for ops that have no function."""
     message = f"there is no function for {', '.join(sorted(set(names)))}"
-    return OptionError(Diagnostic("missing-function", message, hint="functions={'toy.add': lambda x, y: x + y}"))
+    hint = (
+        "functions={'toy.add': lambda x, y: x + y}, or FUNCTIONS of its plugin; for an op with regions a function with"
+    )
+    hint += " a parameter regions"
+    return OptionError(Diagnostic("missing-function", message, hint=hint))
 
 
 def _invalid_functions(message: str) -> OptionError:

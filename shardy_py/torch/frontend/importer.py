@@ -313,7 +313,7 @@ class Importer:
             return self.run_subgraph(traced, [self.values[item] for item in inputs])
         make = REGION_OPS.get(name)
         if make is None:
-            hint = "export with static shapes, and put other control flow into torch.cond, while_loop or scan"
+            hint = "export with static shapes, and put other control flow into torch.cond, while_loop, scan or map"
             raise _refuse(node, f"the node {node.name} calls {name}, which has no form as an op", hint)
         results = make(self, args, kwargs, self.result_types(node))
         self.name_results(node, results)

@@ -92,7 +92,13 @@ def _scan(importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any
     return _spread(op.results, types)
 
 
-REGION_OPS: dict[str, Make] = {"cond": _cond, "while_loop": _while_loop, "scan": _scan}
+def _map(importer: GraphImporter, args: Sequence[Any], kwargs: Mapping[str, Any], types: Types) -> list[Value | None]:
+    """Add a scan that carries nothing from one round to the next."""
+    graph, inputs, more = args
+    return _scan(importer, (graph, (), inputs, more), kwargs, types)
+
+
+REGION_OPS: dict[str, Make] = {"cond": _cond, "while_loop": _while_loop, "scan": _scan, "map_impl": _map}
 
 
 def _round_type(value: Value) -> TensorType:

@@ -10,7 +10,7 @@ import torch
 from shardy_py.torch.modules.splitting import SplitGraph
 
 
-def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Sequence[int]) -> Any:
+def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Sequence[int], size_count: int = 0) -> Any:
     """Return the function of some graphs; it takes the shards of all arguments and returns those of the outputs.
 
     It is a class of its own for each module, so that `torch.compile` sees its graphs as constants.
@@ -19,6 +19,7 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
         graphs: The passes.
         differentiable: The numbers of the outputs that have a gradient.
         places: The numbers of the arguments that the gradients belong to which the backward pass returns.
+        size_count: How many sizes both passes take behind the tensors.
     """
     # Not as modules, which tools that follow modules would look for in the model.
     forward_pass, backward_pass, output_count = graphs.forward.forward, graphs.backward.forward, graphs.output_count
@@ -33,12 +34,14 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
             results = forward_pass(*tensors)
             outputs = tuple(results[:output_count])
             ctx.save_for_backward(*results[output_count:])
+            ctx.sizes = tensors[argument_count - size_count :]
             ctx.mark_non_differentiable(*[outputs[number] for number in without])
             return outputs
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            computed = backward_pass(*ctx.saved_tensors, *[gradients[number] for number in differentiable])
+            tangents = [gradients[number] for number in differentiable]
+            computed = backward_pass(*ctx.saved_tensors, *tangents, *ctx.sizes)
             if not torch.compiler.is_compiling() and torch.is_grad_enabled():
                 computed = _without_derivative(computed)
             argument_gradients: list[Any] = [None] * argument_count

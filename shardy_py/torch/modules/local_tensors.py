@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import field
@@ -20,6 +20,7 @@ class ModulePort:
         shape: The whole shape.
         device_mesh: The devices.
         placements: Its placements, of PyTorch.
+        parts: By sharded dimension, the number of parts and that of this device's part.
         cuts: By dimension that does not divide, the size of this device's part and that of padded parts.
         starts: By sharded dimension, where this device's part begins and how long it is.
     """
@@ -28,8 +29,13 @@ class ModulePort:
     shape: tuple[int, ...]
     device_mesh: Any = field(repr=False)
     placements: tuple[Any, ...]
+    parts: Mapping[int, tuple[int, int]]
     cuts: dict[int, tuple[int, int]]
     starts: dict[int, tuple[int, int]]
+
+    def resized(self, shape: tuple[int, ...]) -> ModulePort:
+        """Return the port of a tensor of another shape, placed as this one."""
+        return _port_of(self.name, shape, self.device_mesh, self.placements, self.parts)
 
     def shard(self, tensor: Any) -> Any:
         """Return the shard of this device, padded; gradients pass."""
@@ -117,12 +123,23 @@ def make_port(name: str, shape: tuple[int, ...], sharding: Any, mesh: Any, devic
     from shardy_py.torch.parallel.placements import placements_of, to_torch_placements
     from shardy_py.torch.parallel.shards import TensorPort
 
+    parts = TensorPort(shape, sharding, mesh).cuts(device)
+    placements = to_torch_placements(placements_of(sharding, mesh, name=name))
+    return _port_of(name, shape, device_mesh, placements, parts)
+
+
+def _port_of(
+    name: str,
+    shape: tuple[int, ...],
+    device_mesh: Any,
+    placements: tuple[Any, ...],
+    parts: Mapping[int, tuple[int, int]],
+) -> ModulePort:
     starts, cuts = {}, {}
-    for dim, (parts, position) in TensorPort(shape, sharding, mesh).cuts(device).items():
-        size = -(-shape[dim] // parts)
+    for dim, (count, position) in parts.items():
+        size = -(-shape[dim] // count)
         start, stop = min(position * size, shape[dim]), min((position + 1) * size, shape[dim])
         starts[dim] = start, stop - start
-        if shape[dim] % parts:
+        if shape[dim] % count:
             cuts[dim] = stop - start, size
-    placements = to_torch_placements(placements_of(sharding, mesh, name=name))
-    return ModulePort(name, shape, device_mesh, placements, cuts, starts)
+    return ModulePort(name, shape, device_mesh, placements, parts, cuts, starts)

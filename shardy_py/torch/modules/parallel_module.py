@@ -3,195 +3,16 @@
 from __future__ import annotations
 
 import copy
-import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from operator import index
 from typing import Any
-
-from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.support.identity import copy_memo
-from shardy_py.torch.constraints import constraints_on
-from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
-from shardy_py.torch.modules.joint import trace_joint
 from shardy_py.torch.modules.local_tensors import ModulePort
-from shardy_py.torch.modules.process_groups import ProcessGroups
-from shardy_py.torch.modules.step import LocalStep, make_step
+from shardy_py.torch.modules.parallel_program import ParallelProgram
+from shardy_py.torch.modules.step import LocalStep
 from shardy_py.torch.parallel.distribute import distributed
-from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
-from shardy_py.values import define
-
-Flags = tuple[bool, ...]
-"""Modes of the modules of a module, in training or not, in the order of ``modules()``."""
-Shapes = tuple[tuple[int, ...], ...]
-"""The shapes of the inputs; empty where they are those of the example."""
-Key = tuple[Flags, Shapes, Any]
-"""Modes, shapes, and the dtype that autocast computes in, or None, on which a program depends."""
-
-
-@define(eq=False, slots=False)
-class ParallelProgram:
-    """The program of a parallel module: one step for each of its modes, made when it is called first.
-
-    Attributes:
-        model: The module that is traced, with tensors without elements.
-        mode: The mode of these tensors.
-        device_mesh: The devices.
-        args: The example inputs, without elements; the last ones are those of the loss.
-        kwargs: Those that are given by name.
-        count: How many of the positional inputs the module takes.
-        in_shardings: The shardings that the caller gave.
-        loss: The function of the outputs of the module, or None.
-        strict: Whether an op without a local form is an error.
-        whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
-        dynamic_shapes: Whether inputs may have other shapes than the example's.
-        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
-        request: What a plan for the module has to keep to; None without one.
-        options: Further options of `propagate`.
-        plan: The plan for the first program.
-    """
-
-    model: Any
-    mode: Any
-    device_mesh: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    count: int
-    in_shardings: Mapping[Any, Any]
-    loss: Callable[..., Any] | None
-    strict: bool
-    whole_outputs: bool
-    dynamic_shapes: bool
-    bucket_bytes: float
-    request: PlanRequest | None
-    options: Mapping[str, Any]
-    plan: AutomaticPlan | None = field(default=None, init=False)
-    steps: dict[Key, LocalStep] = field(factory=dict, init=False)
-    groups: ProcessGroups = field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.groups = ProcessGroups(self.device_mesh)
-
-    def __deepcopy__(self, memo: Any) -> ParallelProgram:
-        """Return the program itself: it has no parameters, and copies of a module run the same."""
-        return self
-
-    def step(self, flags: Flags, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
-        """Return what runs while modules are in training or not, as flags say.
-
-        Args:
-            flags: Which modules are in training.
-            args: The inputs.
-            kwargs: Those that are given by name.
-        """
-        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else (), self.autocast_dtype()
-        step = self.steps.get(key)
-        if step is None:
-            self.add_step(key)
-            step = self.steps[key]
-        return step
-
-    def autocast_dtype(self) -> Any:
-        """Return the dtype that autocast computes in, where it is on, or None."""
-        import torch
-
-        kind = self.device_mesh.device_type
-        return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-
-    def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
-        from torch.utils import _pytree as pytree
-
-        # A compiler that lets sizes vary makes numbers of them here.
-        return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
-
-    def add_step(self, key: Key) -> None:
-        """Make what runs for some modes and shapes, also while a call of the module is compiled.
-
-        Args:
-            key: What the program depends on.
-        """
-        import torch
-
-        # A compiler's own tensors without elements are of another mode.
-        with torch._guards.tracing(None):
-            self.steps[key] = self._make(*key)
-        if torch._guards.TracingContext.try_get() is not None:
-            # The compiler knows the programs that there were, and begins again.
-            raise torch._dynamo.exc.UnspecializeRestartAnalysis
-
-    def _make(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep:
-        import torch
-
-        for module, flag in zip(self.model.modules(), flags, strict=True):
-            module.training = flag
-        args, kwargs = self._inputs(shapes)
-        kind = self.device_mesh.device_type
-        autocast = torch.autocast(kind, dtype=cast, enabled=cast is not None, cache_enabled=False)
-        with constraints_on(self.device_mesh), autocast:
-            trace = trace_joint(
-                self.model,
-                args,
-                kwargs,
-                mode=self.mode,
-                loss=self.loss,
-                count=self.count,
-            )
-        shardings = dict(self.in_shardings)
-        first = next(iter(self.steps.values()), None)
-        if first is not None:
-            # Parameters stay where they are.
-            fixed = _names(first, ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input"))
-            shardings |= {port.name: port.placements for port in first.arguments if port.name in fixed}
-        elif self.request is not None:
-            self.plan = automatic_plan(trace, self.device_mesh, self.request, shardings, self.options)
-        step = make_step(
-            trace,
-            self.device_mesh,
-            self.groups,
-            in_shardings=shardings,
-            plan=self.plan if first is None else None,
-            bucket_bytes=self.bucket_bytes,
-            strict=self.strict,
-            warn=lambda item: warnings.warn(item.show("warning"), stacklevel=6),
-            options=self.options,
-        )
-        if any(map(draws_numbers, step.result.program.walk())):
-            self._check_random_states()
-        return step
-
-    def _inputs(self, shapes: Shapes) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return inputs like the examples, without elements; of some shapes, if there are any."""
-        import torch
-        from torch.utils import _pytree as pytree
-
-        leaves, spec = pytree.tree_flatten((self.args, dict(self.kwargs)))
-        if shapes and len(shapes) == len(leaves):
-            with self.mode:
-                leaves = [
-                    torch.empty(shape, dtype=leaf.dtype, device=leaf.device, requires_grad=leaf.requires_grad)
-                    if isinstance(leaf, torch.Tensor)
-                    else leaf
-                    for leaf, shape in zip(leaves, shapes, strict=True)
-                ]
-        args, kwargs = pytree.tree_unflatten(leaves, spec)
-        return args, kwargs
-
-    def _check_random_states(self) -> None:
-        """Check that the processes would draw the same numbers."""
-        import torch
-        import torch.distributed as dist
-
-        device = torch.device(self.device_mesh.device_type)
-        state = random_state(device).to(device)
-        states = [torch.empty_like(state) for _ in range(dist.get_world_size())]
-        dist.all_gather(states, state)
-        check_random_states([states[rank] for rank in self.groups.ranks])
-
-
-def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:
-    return {item.name for _, item in step.trace.arguments if item.kind in kinds}
 
 
 class ParallelMethods:
@@ -221,11 +42,11 @@ class ParallelMethods:
             else step.graphs.inference.forward
         )
         if program.autocast_dtype() is None:
-            results = iter(run(*tensors))
+            results = iter(run(*tensors, *step.sizes))
         else:
             # The casts are in the graph.
             with torch.autocast(program.device_mesh.device_type, enabled=False):
-                results = iter(run(*tensors))
+                results = iter(run(*tensors, *step.sizes))
         outputs: list[Any] = []
         for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
             if item.kind == "buffer" and port is not None:

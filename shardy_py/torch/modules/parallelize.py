@@ -9,7 +9,8 @@ from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.support.arguments import checked
 from shardy_py.torch.modules.automatic_plans import plan_request
 from shardy_py.torch.modules.joint import without_elements
-from shardy_py.torch.modules.parallel_module import ParallelProgram, parallel_class, with_tensors
+from shardy_py.torch.modules.parallel_module import parallel_class, with_tensors
+from shardy_py.torch.modules.parallel_program import ParallelProgram
 from shardy_py.torch.parallel.distribute import distributed
 
 
@@ -48,8 +49,9 @@ def parallelize(
         example_targets: The further inputs of ``loss``; calls give them behind the inputs of ``model``.
         example_kwargs: Inputs of ``model`` by name.
         whole_outputs: Whether the module returns whole tensors; otherwise DTensors.
-        dynamic_shapes: Whether inputs of later calls may have other shapes; each has a program of its own, which is
-            made when it comes first.
+        dynamic_shapes: Whether inputs of later calls may have other shapes. One program runs at all sizes with the
+            remainders by the number of devices that those of the example have; others get one of their own when they
+            come first.
         bucket_bytes: The bytes that one call of a collective moves at most of several tensors, such as 25e6: parameters
             are gathered, and gradients reduced, in buckets. 0 is a call for each tensor. A module with checkpoints of
             activations has no buckets.
@@ -65,6 +67,7 @@ def parallelize(
     """
     import torch
     from torch._subclasses import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     if not isinstance(model, torch.nn.Module):
         hint = "give a torch.nn.Module; for a traced graph use propagate"
@@ -74,7 +77,8 @@ def parallelize(
         raise OptionError(Diagnostic("loss-parameters", "the loss has parameters of its own", hint=hint))
     device_mesh = as_device_mesh(mesh)
     args = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    environment = ShapeEnv(duck_shape=False) if dynamic_shapes else None
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=environment)
     kind = device_mesh.device_type
     args, kwargs = (*args, *example_targets), dict(example_kwargs or {})
     program = ParallelProgram(

@@ -38,6 +38,8 @@ class LocalStep:
         outputs: The ports of the outputs of the forward pass; None for those that are no tensors.
         counts: Kind of collective to how many calls run forward and backward.
         function: The function of PyTorch's autograd that runs both passes; None where there is no backward pass.
+        local_shapes: The shapes of all tensors of a device.
+        sizes: The sizes that the graphs take behind the tensors, where they are for several ones.
     """
 
     result: Result
@@ -47,6 +49,8 @@ class LocalStep:
     outputs: tuple[ModulePort | None, ...] = field(repr=False)
     counts: Mapping[str, int]
     function: Any = field(repr=False)
+    local_shapes: tuple[tuple[int, ...], ...] = field(repr=False)
+    sizes: tuple[int, ...] = ()
 
 
 def make_step(
@@ -88,7 +92,7 @@ def make_step(
     for item in (*trace.warnings, *result.warnings, *localization.warnings):
         warn(item)
     if has_control_flow(localization.program):
-        message = "the module has control flow: torch.cond, while_loop or scan"
+        message = "the module has control flow: torch.cond, while_loop, scan or map"
         raise OptionError(Diagnostic("control-flow", message, hint="export it, propagate, and run Result.to_torch"))
     main = program.functions["main"]
     values, names = main.regions[0].blocks[0].arguments, [item.name for item in program.origin.arguments]
@@ -134,16 +138,23 @@ def make_step(
         tuple(ports[: len(ports) - tangents]),
         tuple(port for port, item in zip(outputs, trace.outputs, strict=True) if item.kind != "gradient"),
         builder.counts,
-        _differentiable(trace, graphs) if tangents else None,
+        differentiable(trace, graphs) if tangents else None,
+        tuple(static_shape(value.type) or () for op in localization.program.walk() for value in op.results),
     )
 
 
-def _differentiable(trace: JointTrace, graphs: SplitGraph) -> Any:
-    """Return the function of autograd with the passes of a trace."""
+def differentiable(trace: JointTrace, graphs: SplitGraph, size_count: int = 0) -> Any:
+    """Return the function of autograd with the passes of a trace.
+
+    Args:
+        trace: What was traced.
+        graphs: The passes.
+        size_count: How many sizes they take behind the tensors.
+    """
     from shardy_py.torch.modules.autograd import make_function
 
     names = {argument.name: number for number, (_, argument) in enumerate(trace.arguments)}
     leaves = [item for item in trace.outputs if item.kind != "gradient" and item.is_tensor]
-    differentiable = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
+    with_gradient = [number for number, item in enumerate(leaves) if f"gradient of output {item.leaf}" in names]
     argument_numbers = [names[item.name] for item in trace.outputs if item.kind == "gradient"]
-    return make_function(graphs, differentiable, argument_numbers)
+    return make_function(graphs, with_gradient, argument_numbers, size_count)

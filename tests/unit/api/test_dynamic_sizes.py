@@ -174,7 +174,7 @@ def test_what_needs_a_number_names_the_dimension() -> None:
     result = sdy.propagate(LAYER)
     padded = sdy.propagate(PADDED)
     for needs, words in (
-        (padded.local, r"stablehlo\.\w+' op: the op needs the size of a dynamic dimension"),
+        (padded.local, r"op: the op needs the size of a dynamic dimension on a device, for \w+ of 'stablehlo\.\w+'"),
         (result.cost, r"a cost needs a number for dimension 0 of argument"),
         (result.to_jax, r"argument 0 has a dynamic size in dimension 0"),
         (lambda: sdy.Session.open(LAYER), r"argument 0: .*static shape"),
@@ -335,6 +335,59 @@ def test_a_device_slices_its_part_of_a_dynamic_size() -> None:
     local = sdy.propagate(SLICED).local()
     assert "stablehlo.real_dynamic_slice" in local.text
     assert "stablehlo.get_dimension_size" in local.text
+
+
+def test_a_local_program_asserts_that_the_size_it_divides_has_equal_parts() -> None:
+    """Who runs the text without JAX is told by the assertion that `jax.export` writes, with both numbers."""
+    text = str(sdy.propagate(SLICED).local().per_device(2))
+    assertion = next(line for line in text.splitlines() if "@shape_assertion" in line)
+    assert "has_side_effect = true" in assertion
+    assert "shape_assertion" not in sdy.propagate(text, sizes={"arg0.0": 8}).text
+    with pytest.raises(OptionError, match="dimension 0 has 7 elements, which are not 2 equal parts"):
+        sdy.propagate(text, sizes={"arg0.0": 7})
+
+
+_ROWS = '{sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}'
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "stablehlo.concatenate %x, %y, dim = 0 : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x8xf32>",
+        "stablehlo.dynamic_slice %x, %i, %i, sizes = [2, 8] : (tensor<?x8xf32>, tensor<i32>, tensor<i32>)"
+        " -> tensor<2x8xf32>",
+    ],
+)
+def test_no_pass_counts_on_exchanges_that_need_a_number(op: str) -> None:
+    """Along a dynamic size an op gets its operands otherwise, and no communication pass fails."""
+    text = f"""
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%x: tensor<?x8xf32> {_ROWS}, %y: tensor<4x8xf32>, %i: tensor<i32>) -> {op.rpartition("-> ")[2]} {{
+      %0 = {op}
+      return %0 : {op.rpartition("-> ")[2]}
+    }}"""
+    local = sdy.propagate(text).local()
+    assert local.collectives
+    assert local.warnings == ()
+
+
+def test_an_op_that_needs_a_number_is_the_one_of_the_source() -> None:
+    """Not the slice or the constant that its local form made for it."""
+    text = f"""
+    sdy.mesh @mesh = <["d"=2]>
+    func.func @main(%x: tensor<?x8xf32> {_ROWS}) -> tensor<?x8xf32> {{
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.reduce_window"(%x, %z) <{{
+        window_dimensions = array<i64: 3, 1>, padding = dense<[[2, 0], [0, 0]]> : tensor<2x2xi64>
+      }}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }}) : (tensor<?x8xf32>, tensor<f32>) -> tensor<?x8xf32>
+      return %0 : tensor<?x8xf32>
+    }}"""
+    with pytest.raises(UnsupportedError, match=r"-:5:12: error: 'stablehlo.reduce_window' op: the op needs the size"):
+        sdy.propagate(text).local()
 
 
 def test_two_calls_of_one_function_have_their_own_integers() -> None:

@@ -52,15 +52,27 @@ def test_a_size_of_another_form_is_refused():
 
 
 def test_layouts_of_inputs_are_printed_with_what_they_cost(layer, shardy):
-    """Each assignment of roles has a row, and the shardings of its arguments as JAX writes them."""
-    done = shardy("advise", layer, "--inputs", "--machine", "cpu-8", "--trials", "20")
-    assert done.exit_code == 0
-    assert "data parallel over a" in done.stdout
+    """The plan and known layouts have a row each, and the shardings of their arguments as JAX writes them."""
+    pytest.importorskip("highspy")
+    done = shardy("advise", layer, "--inputs", "--machine", "cpu-8", "-o", "out.mlir")
+    assert done.exit_code == 0, done.stderr
+    assert "data parallel" in done.stdout
     assert 'P("a", None)' in done.stdout
+    assert "sdy.sharding" in Path("out.mlir").read_text()
 
 
-def test_layouts_are_not_written(layer, shardy):
-    """The program is written with constraints only."""
-    done = shardy("advise", layer, "--inputs", "-o", "out.mlir")
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "without --machine"),
+        (("--machine", "cpu-8", "--trials", "3"), "--trials has no effect together with --inputs"),
+        (("--machine", "cpu-8", "--minimise", "bytes"), "planned for time or memory"),
+        (("--machine", "cpu-8", "--budget-memory", "10B"), "which is "),
+    ],
+)
+def test_what_no_plan_can_have_is_refused(layer, shardy, options, problem):
+    """A plan needs a machine, is for time or memory, and meets the budget, or there is an error."""
+    pytest.importorskip("highspy")
+    done = shardy("advise", layer, "--inputs", *options)
     assert done.exit_code == 2
-    assert "exclude each other" in done.stderr
+    assert problem in " ".join(done.stderr.split())

@@ -219,3 +219,12 @@ def test_reasons_and_pictures(shardy, add: str) -> None:
     both = shardy("emit", add, "--draw", "svg", "--explain")
     assert both.exit_code == 2
     assert "--explain and --draw exclude each other" in both.output
+
+
+def test_the_page_of_stages(shardy, add: str) -> None:
+    """--page writes a file of its own; there is no other output beside it."""
+    done = shardy("emit", add, "--page", "page.html")
+    assert done.output.startswith("wrote page.html: ")
+    assert Path("page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "-o has no effect on a page" in shardy("emit", add, "--page", "page.html", "-o", "x").output
+    assert "--draw and --page exclude each other" in shardy("emit", add, "--page", "p", "--draw", "svg").output

@@ -25,7 +25,7 @@ COMMANDS = [
     ("cost", "--machine", "cpu-8", "--json", "--local"),
     ("compare", "--json", "-", "--jobs", "1", "--machine", "cpu-8"),
     ("advise", "--json", "--machine", "cpu-8", "--trials", "2"),
-    ("advise", "--json", "--inputs", "--machine", "cpu-8", "--trials", "2"),
+    ("advise", "--json", "--inputs", "--machine", "cpu-8"),
     ("diff", "--json", "--schedule", "flat"),
     ("local", "--json", "--quiet"),
 ]

@@ -202,3 +202,21 @@ def test_an_op_of_a_plugin_runs_by_its_function(tmp_path: Path, shardy: Any) -> 
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
     assert (report["devices"], report["platform"], report["is_within"]) == (2, "numpy", True)
+
+
+def test_ops_of_an_installed_plugin_run_by_its_functions(shardy, tmp_path):
+    """The bundled plugin for TOSA has functions of numpy, so that its programs run, constants included."""
+    program = tmp_path / "tosa.mlir"
+    program.write_text("""
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) -> tensor<4x1xf32> {
+  %c = "tosa.const"() <{values = dense<2.0> : tensor<1x1xf32>}> : () -> tensor<1x1xf32>
+  %0 = tosa.add %x, %c : (tensor<4x8xf32>, tensor<1x1xf32>) -> tensor<4x8xf32>
+  %1 = tosa.reduce_sum %0 {axis = 1 : i32} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  return %1 : tensor<4x1xf32>
+}
+""")
+    done = shardy("run", str(program), "--compare", "--json")
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert (report["devices"], report["platform"], report["is_within"]) == (2, "numpy", True)

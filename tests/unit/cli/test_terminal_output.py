@@ -36,7 +36,7 @@ TABLES = {
     "cost": ("--machine", "cpu-4.toml"),
     "compare": ("--machine", "cpu-4.toml", "--jobs", "1", "--random", "3"),
     "search": ("--budget", "3", "-o", "out.toml"),
-    "advise": ("--trials", "4", "--inputs"),
+    "advise": ("--machine", "cpu-4.toml", "--inputs"),
     "emit": ("--list",),
 }
 LINES = {

@@ -32,7 +32,7 @@ def test_chains_are_emitted() -> None:
     """More ops behind each other than Python's recursion goes deep: elementwise ones, and those that move elements."""
     count = sys.getrecursionlimit() + 10
     text = chain(count, "stablehlo.negate V : T", "stablehlo.reverse V, dims = [0] : T", "stablehlo.add %v0, V : T")
-    module = emit(fusion_of(text))._initial()
+    module = emit(fusion_of(text)).initial_module()
     assert sum(op.name == "arith.negf" for op in module.walk()) == -(-count // 3)
 
 
@@ -40,7 +40,7 @@ def test_ops_that_read_inside_each_other_are_refused() -> None:
     """Ops whose reads are nested beyond the recursion limit are refused with the place, and no plugin is blamed."""
     text = chain(300, "stablehlo.dynamic_slice V, %i, sizes = [64] : (T, tensor<i32>) -> T")
     with pytest.raises(UnsupportedError, match="are nested too deeply") as error:
-        emit(fusion_of(text))._initial()
+        emit(fusion_of(text)).initial_module()
     assert error.value.diagnostics[0].code == "nested-too-deeply"
     assert error.value.diagnostics[0].location
 

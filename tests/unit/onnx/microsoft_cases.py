@@ -14,16 +14,16 @@ ROWS, IMAGE, TOKENS = ("x", (4, 8)), ("x", (4, 8, 6, 6)), ("x", (4, 6, 8))
 CASES: dict[str, Callable[[], Any]] = {}
 
 
-def _case(name: str, build: Callable[[_Builder], Any], *inputs: Any) -> None:
+def _case(name: str, build: Callable[[FusedBuilder], Any], *inputs: Any) -> None:
     def model() -> Any:
-        builder = _Builder(*(inputs or (ROWS,)))
+        builder = FusedBuilder(*(inputs or (ROWS,)))
         results = build(builder)
         return builder.build(*([results] if isinstance(results, str) else results))
 
     CASES[name] = model
 
 
-class _Builder(ModelBuilder):
+class FusedBuilder(ModelBuilder):
     """A model with nodes of the domain ``com.microsoft``."""
 
     def fused(self, kind: str, *inputs: str, **attributes: Any) -> Any:
@@ -114,7 +114,7 @@ _case("MatMulIntegerToFloat_sum", lambda b: _scaled_matmul(b, ""), TOKENS)
 _case("DynamicQuantizeMatMul", lambda b: b.fused("DynamicQuantizeMatMul", "x", *b.matrix(), b.weight(4)))
 
 
-def _scaled_matmul(b: _Builder, bias: str) -> Any:
+def _scaled_matmul(b: FusedBuilder, bias: str) -> Any:
     x, scale, zero = b.quantized()
     weight, scales, zeros = b.matrix()
     return b.fused("MatMulIntegerToFloat", x, weight, scale, scales, zero, zeros, bias)
@@ -156,7 +156,7 @@ _case(
 )
 
 
-def _numbers(b: _Builder, most: float = 5) -> str:
+def _numbers(b: FusedBuilder, most: float = 5) -> str:
     rows = b.node("Clip", b.node("Abs", "x"), "", b.tensor(np.float32(most)))
     return str(b.node("Cast", rows, to=TensorProto.INT32))
 
@@ -201,7 +201,7 @@ _case(
 )
 
 
-def _attention_inputs(b: _Builder) -> list[str]:
+def _attention_inputs(b: FusedBuilder) -> list[str]:
     x, scale, zero = b.quantized()
     weight = b.tensor((np.arange(192) % 11 - 5).astype(np.int8).reshape(8, 24))
     return [x, weight, b.weight(24), scale, b.tensor(np.float32(0.02)), "", zero, b.tensor(np.int8(0))]
@@ -214,7 +214,7 @@ _case(
 )
 
 
-def _block_quantized(b: _Builder, *scales: int) -> Any:
+def _block_quantized(b: FusedBuilder, *scales: int) -> Any:
     """Add a product with four columns of 32 numbers, packed in two blocks of 16 half bytes each."""
     packed = b.tensor((np.arange(64) * 7 % 256).astype(np.uint8).reshape(4, 2, 8))
     return b.fused("MatMulNBits", "x", packed, b.weight(*scales), K=32, N=4, bits=4, block_size=16)
@@ -243,7 +243,7 @@ _case(
 )
 
 
-def _gates(b: _Builder, rows: int) -> str:
+def _gates(b: FusedBuilder, rows: int) -> str:
     return b.tensor((np.arange(rows * 16) % 9 - 4).astype(np.int8).reshape(1, rows, 16))
 
 

@@ -105,6 +105,70 @@ def test_a_program_with_unknown_ops_is_not_run() -> None:
         plugin(lambda toy: toy.op("toy.relu", rule="i -> i")), {}, [program("toy.relu", (4,), result=(4,))]
     )
     assert report.programs[0].problems == ("FUNCTIONS has no function for toy.relu",)
+    assert not report.ok
+    assert "program: NOT RUN\n  FUNCTIONS has no function for toy.relu" in str(report)
+
+
+def test_definitions_of_one_name_are_tried_with_their_own_ops() -> None:
+    """What a definition is about by values of attributes is tried with these; an op of a program once."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.call")
+        toy.op("toy.call", when={"target": "norm"}, rule="i j -> i j", need_replication="j")
+        toy.op("toy.call", when={"target": "flip"}, rule="i j -> i j", permutation="i")
+
+    builder = sdy.Builder()
+    with builder.function("main", [sdy.tensor(4, 6)]) as (x,):
+        builder.return_(builder.op("toy.call", [x], [sdy.tensor(4, 6)], {"target": "norm"}))
+    functions = {"toy.call": lambda x: x / x.sum(1, keepdims=True)}
+    report = check_plugin(plugin(define), functions, [builder.build()])
+    norm, flip = report.ops
+    assert not norm.problems
+    assert "now i is permutation" in flip.problems[0]
+    assert report.without_sample == ()
+
+
+def test_regions_constants_and_integers() -> None:
+    """An op with regions is tried in programs only, constants need no function, and ops on bits get integers."""
+
+    def define(toy: sdy.Dialect) -> None:
+        toy.op("toy.invert", rule="i j -> i j")
+        toy.op("toy.table", traits=[sdy.ConstantLike])
+        toy.op("toy.repeat", data_flow=sdy.LoopDataFlow())
+        toy.op("toy.yield", traits=[sdy.IsTerminator])
+
+    builder = sdy.Builder()
+    with builder.function("main", [sdy.tensor(4, 6, dtype="i32")]) as (x,):
+        with (
+            builder.region_op("toy.repeat", [x], [x.type]) as loop,
+            builder.region(loop, [x.type]) as (carried,),
+        ):
+            builder.op("toy.yield", [builder.op("toy.invert", [carried], [x.type])])
+        builder.return_(loop.result)
+    functions: dict[str, Any] = {
+        "toy.invert": np.invert,
+        "toy.repeat": lambda x, regions: regions[0](regions[0](regions[0](x))),
+    }
+    alone = check_plugin(plugin(define), functions)
+    assert [(item.name, item.types) for item in alone.ops] == [("toy.invert", "(tensor<4x6xi32>)")]
+    assert (alone.without_function, alone.without_sample) == ((), ("toy.repeat",))
+    report = check_plugin(plugin(define), functions, [builder.build()])
+    assert [item.name for item in report.ops] == ["toy.invert"]
+    assert [(item.runs, item.problems) for item in report.programs] == [(4, ())]
+    assert report.without_sample == ()
+
+
+def test_bundled_plugins_say_what_they_check() -> None:
+    """TOSA has functions; a bundled plugin without them is not for its user to change."""
+    from shardy_py.cli.app import shardy
+
+    tosa = testing.CliRunner().invoke(shardy, ["check", "tosa"])
+    assert tosa.exit_code == 0, tosa.output
+    assert "tosa.sigmoid (tensor<4x6xf32>): ok, 2 shardings" in tosa.stdout
+    onnx = testing.CliRunner().invoke(shardy, ["check", "onnx"])
+    assert onnx.exit_code == 2
+    assert "the bundled plugin 'onnx' has no functions of numpy" in onnx.stderr
+    assert "shardy run FILE --compare" in onnx.stderr
 
 
 def test_sizes_of_samples_differ() -> None:

@@ -5,6 +5,7 @@ As in XLA's hlo_cost_analysis.cc::HandleGather and HandleScatter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from shardy_dialects.stablehlo.attributes import dimension_numbers_of
@@ -73,8 +74,12 @@ class ScatterCost(CostOpInterface):
         """Return the table, if it writes to one place."""
         return 0 if _has_one_place(op) else None
 
+    def get_overwritten_operands(self, op: Op) -> Sequence[int]:
+        """Return the tables, as in hlo_dataflow_analysis.cc::CanShareOperandBufferWithUser."""
+        return range(len(op.results))
+
     def is_branching(self, op: Op) -> bool:
-        """Return the same."""
+        """Return whether it writes to one place."""
         return _has_one_place(op)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from shardy_dialects.stablehlo.local.literals import dense
 from shardy_dialects.stablehlo.local.writer import Writer, element_type_of
+from shardy_py.ir.graph.attributes import RawAttribute
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import no_local_form
@@ -54,13 +55,28 @@ class DynamicParts:
             full_size = self._size(dim)
             if size == full:
                 return writer.scalar("0", _INDEX), full_size
-            part = writer.binary("divide", full_size, writer.scalar(str(full // size), _INDEX))
+            parts = writer.scalar(str(full // size), _INDEX)
+            self._assert_divides(dim, full_size, parts)
+            part = writer.binary("divide", full_size, parts)
             start = writer.binary("multiply", self._position(self.starts[dim], size), part)
             return start, writer.binary("add", start, part)
         low, high = (writer.scalar(str(number), _INDEX) for number in (0, full - size))
         start = writer.convert(self.starts[dim], _INDEX)
         start = writer.emit.op("stablehlo.clamp", [low, start, high], [start.type]).result
         return start, writer.binary("add", start, writer.scalar(str(size), _INDEX))
+
+    def _assert_divides(self, dim: int, size: Value, parts: Value) -> None:
+        """Assert that a size has equal parts, as `jax.export` asserts what it takes for granted about sizes."""
+        writer = self.writer
+        rest = writer.binary("remainder", size, parts)
+        is_even = writer.compare("EQ", rest, writer.scalar("0", _INDEX))
+        attributes = {
+            "api_version": RawAttribute("2 : i32"),
+            "call_target_name": "shape_assertion",
+            "error_message": f"dimension {dim} has {{0}} elements, which are not {{1}} equal parts",
+            "has_side_effect": True,
+        }
+        writer.emit.op("stablehlo.custom_call", [is_even, size, parts], (), attributes)
 
     def _size(self, dim: int) -> Value:
         size = self.writer.emit.op(

@@ -10,21 +10,33 @@ from shardy_dialects.stablehlo.local.candidates import sent_candidates
 from shardy_dialects.stablehlo.local.known_places import UPDATES, written_place
 from shardy_py.ir.graph.program import Op
 from shardy_py.sharding.shard_moves import Round, Run, own_runs, plan_rounds, sent_elements
+from shardy_py.sharding.unknown_size import is_large
 
 _MOST_OWNERS = 2
 Count = Callable[[Op, int, int], float | None]
 
 
 def exchanged(op: Op, dim: int, parts: int) -> float | None:
-    """Return the elements along a dimension that a device sends where it is sharded in the operand and the results."""
+    """Return the elements along a dimension that a device sends where it is sharded in the operand and the results.
+
+    Where a size is not known it is not known which elements change their device, either.
+    """
     count = _EXCHANGED.get(op.name)
-    return None if count is None else count(op, dim, parts)
+    if count is None or any(is_large(value.shape[dim]) for value in (op.operands[0], op.results[0])):
+        return None
+    return count(op, dim, parts)
 
 
 def collected(op: Op, dim: int, parts: int) -> float | None:
-    """Return how often a device sends the elements of whole results that are made of parts of the first operand."""
+    """Return how often a device sends the elements of whole results that are made of parts of the first operand.
+
+    Where its size is not known, it is not known which part has the elements at an index, nor the index of an element.
+    """
     count = _COLLECTED.get(op.name)
-    return None if count is None else count(op, dim, parts)
+    needs_indices = count is not _chosen or any(True for _ in op.results[1].uses)
+    if count is None or (needs_indices and is_large(op.operands[0].shape[dim])):
+        return None
+    return count(op, dim, parts)
 
 
 def placed(op: Op, number: int, dim: int, parts: int) -> float | None:

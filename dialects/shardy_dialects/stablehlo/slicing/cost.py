@@ -36,6 +36,10 @@ class ConcatenateCost(MovingCost):
         filled = [number for number, value in enumerate(op.operands) if prod(tensor_shape(value))]
         return filled[0] if len(filled) == 1 else None
 
+    def get_windows(self, op: Op) -> Sequence[Window]:
+        """Return (): XLA's partitioner sends nothing for the op itself, but for the slices or reshards around it."""
+        return ()
+
     def is_branching(self, op: Op) -> bool:
         """Return True."""
         return True
@@ -66,7 +70,7 @@ class SliceCost(CostOpInterface):
         starts = tuple(start - (place[1] if place and place[0] == dim else 0) for dim, start in enumerate(starts))
         pairs = zip(starts, strides, tensor_shape(op.operands[0]), tensor_shape(op.results[0]), strict=True)
         return tuple(
-            Window(0, dim, dim, 1, stride, -start, is_padded=False)
+            Window(0, dim, dim, 1, stride, -start, is_padded=False, is_joined=place is None)
             for dim, (start, stride, size, out) in enumerate(pairs)
             if size != out
         )

@@ -5,6 +5,7 @@ Mirrors op_sharding_rule_registry.cc::createOpShardingRule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, log2, prod
 
 from shardy_dialects.stablehlo.attributes import integer_of
@@ -100,6 +101,10 @@ class SortCost(CostOpInterface):
         """Return n log n operations, n elements being those of the whole first operand."""
         count = prod(shapes.operands[0])
         return OpWork(float(count * ceil(log2(count))) if count > 1 else 0.0)
+
+    def get_overwritten_operands(self, op: Op) -> Sequence[int]:
+        """Return the operands, as in hlo_dataflow_analysis.cc::CanShareOperandBufferWithUser."""
+        return range(len(op.results))
 
 
 class KernelCost(CostOpInterface):

@@ -109,3 +109,60 @@ def test_a_call_that_asks_for_another_layout_has_copies_in_it():
     """The copy of the operand becomes the result in that layout, as LAPACK's do."""
     assert _peak(CALL) == SIZE * 3
     assert _peak(CALL.replace("[0, 1]", "[1, 0]")) == SIZE * 2
+
+
+def _peak_of(name: str, lines: str, arguments: str, result: str) -> float | None:
+    text = f'sdy.mesh @mesh = <["a"={name}]>\nfunc.func @main({arguments}) -> {result} {{\n{lines}\n}}'
+    return Session.open(text).evaluate(profile="xla-cpu", partitioner="xla").cost.peak_bytes.value
+
+
+def test_windows_over_what_is_gathered_read_a_slice_of_it():
+    """The whole of 512 rows and the slice of 639 of them that a device reads lie beside argument and result."""
+    window = """  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = "stablehlo.reduce_window"(%x, %0) <{padding = dense<[[511, 0], [0, 0]]> : tensor<2x2xi64>,
+      window_dimensions = array<i64: 512, 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<512x256xf32>, tensor<f32>) -> tensor<512x256xf32>
+  return %1 : tensor<512x256xf32>"""
+    rows = 'tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}'
+    assert _peak_of("4", window, f"%x: {rows}", f"({rows})") == 4 * 256 * (128 + 128 + 512 + 639)
+
+
+def test_a_slice_that_crosses_devices_is_joined_in_memory():
+    """What comes in, the slice of the shard and both joined lie there, as does the slice that is sent before."""
+    sharded = 'tensor<256x{}xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"a"}}]>}}'
+    lines = """  %0 = stablehlo.slice %x [0:256, 0:512] : (tensor<256x1024xf32>) -> tensor<256x512xf32>
+  %1 = stablehlo.tanh %0 : tensor<256x512xf32>
+  return %1 : tensor<256x512xf32>"""
+    peak = _peak_of("2", lines, f"%x: {sharded.format(1024)}", f"({sharded.format(512)})")
+    assert peak == 4 * 256 * (512 + 256 + 256 + 256 + 512)
+
+
+SORT = """  %1 = "stablehlo.sort"(%0) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  }) : (tensor<64xf32>) -> tensor<64xf32>"""
+SCATTER = """  %c = stablehlo.constant dense<[[3], [5]]> : tensor<2x1xi32>
+  %u = stablehlo.constant dense<1.0> : tensor<2xf32>
+  %1 = "stablehlo.scatter"(%0, %c, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %2 = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<64xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<64xf32>"""
+
+
+@pytest.mark.parametrize("op", [SORT, SCATTER], ids=["sort", "scatter"])
+def test_sorts_and_scatters_write_over_an_operand_that_nothing_else_needs(op):
+    """The exponential is written over; where it is read once more, there are two values besides the argument."""
+    ends = "\n  %3 = stablehlo.slice %1 [0:1] : (tensor<64xf32>) -> tensor<1xf32>\n"
+    lines = f"  %0 = stablehlo.exponential %x : tensor<64xf32>\n{op}{ends}"
+    alone = lines + "  return %3 : tensor<1xf32>"
+    assert _peak_of("2", alone, "%x: tensor<64xf32>", "tensor<1xf32>") == 4 * (64 + 1 + 64)
+    again = lines + "  %4 = stablehlo.add %0, %1 : tensor<64xf32>\n  return %3, %4 : tensor<1xf32>, tensor<64xf32>"
+    # The sum is a result, in whose memory one of the two values lies.
+    result = "(tensor<1xf32>, tensor<64xf32>)"
+    assert _peak_of("2", again, "%x: tensor<64xf32>", result) == 4 * (64 + 1 + 64 + 64)

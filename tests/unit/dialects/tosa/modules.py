@@ -1,11 +1,8 @@
-"""Modules of TOSA as frontends print them, and what their ops compute on arrays."""
+"""Modules of TOSA as frontends print them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping
 
 
 def main(arguments: str, results: str, body: str) -> str:
@@ -195,73 +192,3 @@ MODULES: Mapping[str, tuple[str, dict[int, tuple[str | None, ...]]]] = {
     ),
 }
 """Modules by name, with shardings of their arguments over axes ``d`` and ``m``."""
-
-
-def _numbers(value: Any) -> list[int]:
-    return [int(item) for item in getattr(value, "values", value)]
-
-
-def _windows(x: Any, kernel: tuple[int, int], op: Any, fill: float) -> Any:
-    """Return the windows of padded images, as further dimensions behind the channels."""
-    top, bottom, left, right = _numbers(op.attributes["pad"])
-    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
-    rows, columns = _numbers(op.attributes["stride"])
-    return np.lib.stride_tricks.sliding_window_view(padded, kernel, (1, 2))[:, ::rows, ::columns]
-
-
-def _conv2d(x: Any, w: Any, b: Any, y: Any, z: Any, *, op: Any) -> Any:
-    return np.einsum("npqckl,oklc->npqo", _windows(x, w.shape[1:3], op, y[0]) - y[0], w - z[0]) + b
-
-
-def _depthwise(x: Any, w: Any, b: Any, y: Any, z: Any, *, op: Any) -> Any:
-    result = np.einsum("npqckl,klcm->npqcm", _windows(x, w.shape[:2], op, y[0]) - y[0], w - z[0])
-    return result.reshape(*result.shape[:3], -1) + b
-
-
-def _slice(x: Any, start: Any, size: Any, *, op: Any) -> Any:
-    return x[tuple(slice(s, s + n) for s, n in zip(start, size, strict=True))]
-
-
-def _while(*values: Any, op: Any, regions: Any) -> Any:
-    condition, body = regions
-    while np.asarray(condition(*values)).all():
-        values = tuple(body(*values))
-    return values
-
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    f"tosa.{name}": function
-    for name, function in {
-        "add": lambda x, y: x + y,
-        "sub": lambda x, y: x - y,
-        "mul": lambda x, y, shift: x * y,
-        "exp": np.exp,
-        "tanh": np.tanh,
-        "reciprocal": lambda x: 1 / x,
-        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-        "clamp": lambda x: np.clip(x, 0, 6),
-        "greater": lambda x, y: x > y,
-        "select": np.where,
-        "logical_not": np.logical_not,
-        "matmul": lambda x, y, a, b: (x - a) @ (y - b),
-        "reduce_max": lambda x, op: x.max(op.attributes["axis"], keepdims=True),
-        "reduce_sum": lambda x, op: x.sum(op.attributes["axis"], keepdims=True),
-        "reduce_any": lambda x, op: x.any(op.attributes["axis"], keepdims=True),
-        "argmax": lambda x, op: x.argmax(op.attributes["axis"]).astype(np.int32),
-        "conv2d": _conv2d,
-        "depthwise_conv2d": _depthwise,
-        "max_pool2d": lambda x, op: _windows(x, tuple(_numbers(op.attributes["kernel"])), op, -np.inf).max((-2, -1)),
-        "reshape": lambda x, shape: x.reshape(tuple(shape)),
-        "transpose": lambda x, op: x.transpose(_numbers(op.attributes["perms"])),
-        "slice": _slice,
-        "concat": lambda x, y, op: np.concatenate([x, y], op.attributes["axis"]),
-        "reverse": lambda x, op: np.flip(x, op.attributes["axis"]),
-        "pad": lambda x, widths, c: np.pad(x, np.reshape(widths, (-1, 2)), constant_values=c[0]),
-        "tile": lambda x, repeats: np.tile(x, tuple(repeats)),
-        "gather": lambda x, rows: np.take_along_axis(
-            x, np.broadcast_to(rows[..., None] % x.shape[1], (*rows.shape, x.shape[2])), 1
-        ),
-        "while_loop": _while,
-    }.items()
-}
-"""The function of each op on arrays, for `run_sharded`."""

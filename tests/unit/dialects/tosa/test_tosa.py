@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("jaxlib", reason="MLIR reads the modules")
 
 import shardy_py as sdy
+from shardy_dialects.tosa.functions import FUNCTIONS
 from shardy_py.testing import run_sharded
-from tests.unit.dialects.tosa.modules import FUNCTIONS, MODULES, main
+from tests.unit.dialects.tosa.modules import MODULES, main
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -199,3 +199,14 @@ def test_columns_of_many_rows_are_read_in_vectors(rows: int, scalar: set[int], m
     kernel = emit(fusion_of(SUM.format(shape=f"{rows}x2048", result="2048", dim=0)))
     host.host_text(kernel.module(), kernel.launch)
     assert phases[0].scalar == scalar
+
+
+def test_the_grid_has_loops_of_several_steps_only() -> None:
+    """A dimension of one thread is no loop, and no array is stored as a whole: both cost LLVM much of its time."""
+    kernel = emit(fusion_of(SUM.format(shape="8x4096", result="8", dim=1)))
+    text = host.host_text(kernel.module(), kernel.launch)
+    assert kernel.launch.threads[1:] == (1, 1)
+    assert "phase0.lane.head:" in text
+    assert "phase0.y.head:" not in text
+    assert "call void @llvm.memset.p0.i64(ptr %left" in text
+    assert "x i8] zeroinitializer" not in text

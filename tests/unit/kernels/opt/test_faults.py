@@ -17,7 +17,7 @@ from shardy_py.kernels.opt.modules import KernelModule, launch_of_module, read_m
 from shardy_py.kernels.opt.reduce import module_size, reduce_module
 from shardy_py.kernels.opt.run_module import ModuleResult, module_arguments, random_inputs
 from shardy_py.kernels.opt.sanitizer import sanitize, wrong_start_values
-from shardy_py.kernels.opt.stages import parse_kernel_pipeline
+from shardy_py.kernels.opt.stages import parse_kernel_pipeline, run_passes
 from shardy_py.kernels.passes.base import KernelContext, functions
 from shardy_py.values import frozen
 from tests.unit.kernels.opt.modules import TILES, TWO_FAULTS
@@ -31,6 +31,15 @@ SQUARES = """func.func @main(%x: tensor<32xf32>, %o: tensor<32xf32>) -> tensor<3
   %n = arith.negf %s : f32
   %r = tensor.insert %n into %o[%t] : tensor<32xf32>
   return %r : tensor<32xf32>
+}"""
+
+
+HALVES = """func.func @main(%x: tensor<64xi8>, %o: tensor<64xi4>) -> tensor<64xi4> {
+  %t = gpu.thread_id x {xla.range = [0 : index, 63 : index]}
+  %v = tensor.extract %x[%t] : tensor<64xi8>
+  %n = arith.trunci %v : i8 to i4
+  %r = tensor.insert %n into %o[%t] : tensor<64xi4>
+  return %r : tensor<64xi4>
 }"""
 
 
@@ -80,6 +89,32 @@ def test_planted_faults(name: str) -> None:
     assert found_in(FAULTS[name].text) == []
 
 
+def test_faults_behind_passes_have_the_lines_of_the_file() -> None:
+    """An op that passes made has the line of the op of which they made it."""
+    kernel = read_module(
+        SQUARES.replace("insert %n into %o[%t]", "insert %n into %o[%u]").replace(
+            "  %n =", "  %u = arith.addi %t, %t : index\n  %n ="
+        ),
+        "k.mlir",
+    )
+    arguments = module_arguments(kernel)
+    inputs, launch = random_inputs(arguments, 0), launch_of_module(kernel)
+    stages = run_passes(kernel, parse_kernel_pipeline("kernel-pipeline"), H100)
+    faults = sanitize(stages[-1].kernel, launch, arguments, inputs, stage="last")
+    assert "out-of-bounds" in {item.code for item in faults}
+    assert {(item.op, item.location) for item in faults} == {("llvm.store", "k.mlir:8")}
+
+
+def test_parts_of_bytes_are_no_undefined_reads() -> None:
+    """A thread that writes four bits of an undefined byte keeps the other four, whatever they are."""
+    kernel = read_module(HALVES, "k.mlir")
+    arguments = module_arguments(kernel)
+    inputs, launch = random_inputs(arguments, 0), launch_of_module(kernel)
+    stages = run_passes(kernel, parse_kernel_pipeline("kernel-pipeline{until=lower-tensors}"), H100)
+    assert [sanitize(item.kernel, launch, arguments, inputs) for item in (stages[0], stages[-1])] == [[], []]
+    assert "llvm.cmpxchg" in stages[-1].kernel.print()
+
+
 def test_a_read_of_what_nothing_writes() -> None:
     """A tile whose permutation is swapped is read where it is undefined."""
     assert {code for code, *_ in found_in(FAULTS["swapped-permutation"].planted)} == {"uninitialized-read"}
@@ -105,6 +140,14 @@ def test_the_first_wrong_pass() -> None:
     assert failing is not None
     assert (failing.code, failing.number) == ("pass-failed", 1)
     assert culprit(kernel, cse, inline) is None
+
+
+def test_a_bisection_names_the_line_of_a_fault() -> None:
+    """A module that is wrong before the first pass ends with the fault at its line."""
+    wrong = culprit(read_module(TWO_FAULTS, "k.mlir"), *parse_kernel_pipeline("cse"))
+    assert wrong is not None
+    assert wrong.error is not None
+    assert (wrong.number, wrong.error.code, wrong.error.location) == (-1, "out-of-bounds", "k.mlir:6")
 
 
 def test_a_module_is_reduced() -> None:

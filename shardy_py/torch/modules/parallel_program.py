@@ -1,0 +1,235 @@
+"""The programs of a parallel module, one for each mode and autocast, and for the shapes that it is for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import index
+from typing import Any
+
+from attrs import field
+
+from shardy_py.errors import Diagnostic, ShardyError
+from shardy_py.torch.constraints import constraints_on
+from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
+from shardy_py.torch.modules.joint import JointTrace, trace_joint
+from shardy_py.torch.modules.process_groups import ProcessGroups
+from shardy_py.torch.modules.step import LocalStep, make_step
+from shardy_py.torch.modules.symbolic_step import SymbolicStep, make_symbolic_step
+from shardy_py.torch.modules.symbolic_trace import SymbolicTrace, make_symbols
+from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
+from shardy_py.values import define
+
+Flags = tuple[bool, ...]
+"""Modes of the modules of a module, in training or not, in the order of ``modules()``."""
+Shapes = tuple[tuple[int, ...], ...]
+"""The shapes of the inputs; empty where they are those of the example."""
+Key = tuple[Flags, Shapes, Any]
+"""Modes, shapes, and the dtype that autocast computes in, or None, on which a program depends."""
+
+
+@define(eq=False, slots=False)
+class ParallelProgram:
+    """The program of a parallel module: one step for each of its modes, made when it is called first.
+
+    Attributes:
+        model: The module that is traced, with tensors without elements.
+        mode: The mode of these tensors.
+        device_mesh: The devices.
+        args: The example inputs, without elements; the last ones are those of the loss.
+        kwargs: Those that are given by name.
+        count: How many of the positional inputs the module takes.
+        in_shardings: The shardings that the caller gave.
+        loss: The function of the outputs of the module, or None.
+        strict: Whether an op without a local form is an error.
+        whole_outputs: Whether outputs are whole tensors; otherwise they are DTensors.
+        dynamic_shapes: Whether inputs may have other shapes than the example's.
+        bucket_bytes: The bytes that one call of a collective moves at most of several tensors; 0 for single ones.
+        request: What a plan for the module has to keep to; None without one.
+        options: Further options of `propagate`.
+        plan: The plan for the first program.
+        symbolic: Modes and dtype to the programs for several shapes, and to None where each shape has its own.
+        warned: The warnings so far.
+    """
+
+    model: Any
+    mode: Any
+    device_mesh: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    count: int
+    in_shardings: Mapping[Any, Any]
+    loss: Callable[..., Any] | None
+    strict: bool
+    whole_outputs: bool
+    dynamic_shapes: bool
+    bucket_bytes: float
+    request: PlanRequest | None
+    options: Mapping[str, Any]
+    plan: AutomaticPlan | None = field(default=None, init=False)
+    steps: dict[Key, LocalStep] = field(factory=dict, init=False)
+    symbolic: dict[tuple[Flags, Any], list[SymbolicStep | None]] = field(factory=dict, init=False)
+    warned: set[str] = field(factory=set, init=False)
+    groups: ProcessGroups = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.groups = ProcessGroups(self.device_mesh)
+
+    def __deepcopy__(self, memo: Any) -> ParallelProgram:
+        """Return the program itself: it has no parameters, and copies of a module run the same."""
+        return self
+
+    def step(self, flags: Flags, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
+        """Return what runs while modules are in training or not, as flags say.
+
+        Args:
+            flags: Which modules are in training.
+            args: The inputs.
+            kwargs: Those that are given by name.
+        """
+        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else (), self.autocast_dtype()
+        step = self.steps.get(key)
+        if step is None:
+            self.add_step(key)
+            step = self.steps[key]
+        return step
+
+    def autocast_dtype(self) -> Any:
+        """Return the dtype that autocast computes in, where it is on, or None."""
+        import torch
+
+        kind = self.device_mesh.device_type
+        return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+
+    def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
+        from torch.utils import _pytree as pytree
+
+        # A compiler that lets sizes vary makes numbers of them here.
+        return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
+
+    def add_step(self, key: Key) -> None:
+        """Make what runs for some modes and shapes, also while a call of the module is compiled.
+
+        Args:
+            key: What the program depends on.
+        """
+        import torch
+
+        # A compiler's own tensors without elements are of another mode.
+        with torch._guards.tracing(None):
+            self.steps[key] = self._make(*key)
+        if torch._guards.TracingContext.try_get() is not None:
+            # The compiler knows the programs that there were, and begins again.
+            raise torch._dynamo.exc.UnspecializeRestartAnalysis
+
+    def _make(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep:
+        for module, flag in zip(self.model.modules(), flags, strict=True):
+            module.training = flag
+        first = next(iter(self.steps.values()), None)
+        step = self._symbolic(flags, shapes, cast) if self.dynamic_shapes and self.request is None else None
+        if step is None:
+            step = self._step_of(self._trace(*self._inputs(shapes), cast), first)
+        if any(map(draws_numbers, step.result.program.walk())):
+            self._check_random_states()
+        return step
+
+    def _symbolic(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep | None:
+        """Return the program for several shapes at some, or None if each has another program."""
+        known = self.symbolic.setdefault((flags, cast), [])
+        for symbolic in known:
+            step = None if symbolic is None else symbolic.at(shapes)
+            if step is not None:
+                return step
+        if None in known:
+            return None
+        first = next(iter(self.steps.values()), None)
+        try:
+            symbols, symbolic_shapes = make_symbols(shapes, self.mode)
+            before = len(self.mode.shape_env.guards)
+            trace = self._trace(*self._inputs(symbolic_shapes), cast)
+            guards = tuple(guard.expr for guard in self.mode.shape_env.guards[before:])
+            symbolic = make_symbolic_step(
+                SymbolicTrace(trace, self.mode, symbols, guards),
+                len(self.groups.ranks),
+                lambda trace: self._step_of(trace, first),
+            )
+        except ShardyError:
+            # A program of its own for these shapes may be made, or says what is wrong with them.
+            symbolic = None
+        step = None if symbolic is None else symbolic.at(shapes)
+        known.append(None if step is None else symbolic)
+        return step
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:
+        import torch
+
+        kind = self.device_mesh.device_type
+        autocast = torch.autocast(kind, dtype=cast, enabled=cast is not None, cache_enabled=False)
+        with constraints_on(self.device_mesh), autocast:
+            return trace_joint(
+                self.model,
+                args,
+                kwargs,
+                mode=self.mode,
+                loss=self.loss,
+                count=self.count,
+            )
+
+    def _step_of(self, trace: JointTrace, first: LocalStep | None) -> LocalStep:
+        """Return the program of a trace, with parameters where those of the first program are."""
+        shardings = dict(self.in_shardings)
+        if first is not None:
+            fixed = _names(first, ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input"))
+            shardings |= {port.name: port.placements for port in first.arguments if port.name in fixed}
+        elif self.request is not None:
+            self.plan = automatic_plan(trace, self.device_mesh, self.request, shardings, self.options)
+        return make_step(
+            trace,
+            self.device_mesh,
+            self.groups,
+            in_shardings=shardings,
+            plan=self.plan if first is None else None,
+            bucket_bytes=self.bucket_bytes,
+            strict=self.strict,
+            warn=self._warn,
+            options=self.options,
+        )
+
+    def _warn(self, item: Diagnostic) -> None:
+        """Warn once of what the program does at each of several sizes."""
+        text = item.show("warning")
+        if text not in self.warned:
+            self.warned.add(text)
+            warnings.warn(text, stacklevel=7)
+
+    def _inputs(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return inputs like the examples, without elements; of some shapes, if there are any."""
+        import torch
+        from torch.utils import _pytree as pytree
+
+        leaves, spec = pytree.tree_flatten((self.args, dict(self.kwargs)))
+        if shapes and len(shapes) == len(leaves):
+            with self.mode:
+                leaves = [
+                    torch.empty(shape, dtype=leaf.dtype, device=leaf.device, requires_grad=leaf.requires_grad)
+                    if isinstance(leaf, torch.Tensor)
+                    else leaf
+                    for leaf, shape in zip(leaves, shapes, strict=True)
+                ]
+        args, kwargs = pytree.tree_unflatten(leaves, spec)
+        return args, kwargs
+
+    def _check_random_states(self) -> None:
+        """Check that the processes would draw the same numbers."""
+        import torch
+        import torch.distributed as dist
+
+        device = torch.device(self.device_mesh.device_type)
+        state = random_state(device).to(device)
+        states = [torch.empty_like(state) for _ in range(dist.get_world_size())]
+        dist.all_gather(states, state)
+        check_random_states([states[rank] for rank in self.groups.ranks])
+
+
+def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:
+    return {item.name for _, item in step.trace.arguments if item.kind in kinds}
