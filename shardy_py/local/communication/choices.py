@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Protocol
 
 from attrs import evolve, field
@@ -25,6 +24,7 @@ from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.known_modes import KnownModes
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice, Modes
 from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.local.communication.operations import operations_of
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
@@ -286,7 +286,7 @@ class ModeChoices:
             for axes, sharding in ((sharded, first), (others, second)):
                 axes.update(axis for dim in (sharding.dim_shardings if sharding else ()) for axis in dim.axes)
         count = axes_size(group.own_axes(sharded), mesh)
-        operations = prod(rule.factor_sizes) / max(1, axes_size(others, mesh))
+        operations = operations_of(op, rule, self.semantics) / max(1, axes_size(others, mesh))
         touched = 0.0
         for number, value in enumerate((*op.operands, *op.results)):
             is_operand = number < len(op.operands)

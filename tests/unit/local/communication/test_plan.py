@@ -123,6 +123,27 @@ PROGRAMS: dict[str, tuple[str, float]] = {
 }
 
 
+DILATED = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<4x8x8x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {"x"}]>},
+                %b: tensor<8x8x8x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {"x"}]>})
+    -> (tensor<4x64x64x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {}]>}) {
+  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f],
+      window = {pad = [[7, 7], [7, 7]], lhs_dilate = [8, 8]}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+      : (tensor<4x8x8x256xf32>, tensor<8x8x8x256xf32>) -> tensor<4x64x64x8xf32>
+  return %0 : tensor<4x64x64x8xf32>
+}"""
+
+
+def test_a_convolution_with_a_dilated_input_is_divided_rather_than_repeated() -> None:
+    """To gather the operands sends three quarters of that, but all devices would do all products."""
+    result = sdy.propagate(DILATED, explicit_collectives=True)
+    local = result.local()
+    operands, summed = (4 * 8 * 8 + 8 * 8 * 8) * 256, 4 * 64 * 64 * 8
+    assert sent_bytes(local, result.registry) == 2 * 3 / 4 * 4 * summed > 3 / 4 * 4 * operands
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_fewest_bytes_are_sent(name: str) -> None:
     """As many as the data asks for; without the option more."""
