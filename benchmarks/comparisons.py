@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, inf, log
+from math import exp, inf, isclose, log
 from statistics import median
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+if TYPE_CHECKING:
+    from shardy_py.cost.estimates import Cost
+    from shardy_py.jax.figures import XlaFigures
+
 _TURNS = 7
+_SECONDS = 60.0
+"""The processor time after which no further turn begins."""
 _ADDED = 64
 """Bytes that are added to both sides of a ratio, as many programs send nothing."""
 
 
 @frozen
 class PartitionerComparison:
-    """A program on both ways: bytes that one device sends, processor time, and the largest relative deviation."""
+    """A program on both ways: bytes that one device sends, processor time, and the largest relative deviation.
+
+    `is_counted` says whether costs count what the compiled program sends, collectives of each kind by themselves.
+    """
 
     name: str
     our_bytes: float
@@ -25,6 +34,7 @@ class PartitionerComparison:
     our_seconds: float
     their_seconds: float
     deviation: float
+    is_counted: bool
 
     @property
     def byte_ratio(self) -> float:
@@ -44,7 +54,7 @@ class PartitionerComparison:
     def __str__(self) -> str:
         return (
             f"{self.name:40} {self.our_bytes:14,.0f} {self.their_bytes:14,.0f} {self.byte_ratio:7.2f}"
-            f" {self.time_ratio:7.2f} {self.deviation:9.1e}"
+            f" {self.time_ratio:7.2f} {self.deviation:9.1e} {'equal' if self.is_counted else 'other':>6}"
         )
 
 
@@ -54,6 +64,13 @@ class CompiledModule:
 
     devices: Sequence[Any]
     executable: Any
+
+
+def counts_what_is_sent(cost: Cost, figures: XlaFigures) -> bool:
+    """Return whether a cost counts, of each kind of collective, the bytes of the compiled program."""
+    from shardy_py.cost.against_xla import XlaComparison
+
+    return all(isclose(item.bytes, item.xla_bytes, rel_tol=1e-3) for item in XlaComparison(cost, figures).kinds)
 
 
 def largest_deviation(results: Sequence[Any], expected: Sequence[Any]) -> float:
@@ -75,7 +92,8 @@ def seconds_in_turns(*runs: Callable[[], Any]) -> list[float]:
     The devices are those of the host: what passes on its clock depends on what else runs there.
     """
     times: list[list[float]] = [[] for _ in runs]
-    for _ in range(_TURNS):
+    end = process_time() + _SECONDS
+    while not times[0] or (len(times[0]) < _TURNS and process_time() < end):
         for number, run in enumerate(runs):
             start = process_time()
             run()
@@ -86,7 +104,9 @@ def seconds_in_turns(*runs: Callable[[], Any]) -> list[float]:
 def print_comparisons(items: Iterable[PartitionerComparison | str]) -> list[PartitionerComparison]:
     """Print a row per program, then the share of programs that send no more, and the geometric means."""
     comparisons = []
-    head = f"{'program':40} {'our bytes':>14} {'their bytes':>14} {'bytes':>7} {'time':>7} {'deviation':>9}"
+    head = (
+        f"{'program':40} {'our bytes':>14} {'their bytes':>14} {'bytes':>7} {'time':>7} {'deviation':>9} {'costs':>6}"
+    )
     print(head, flush=True)
     for item in items:
         print(item, flush=True)
@@ -96,6 +116,7 @@ def print_comparisons(items: Iterable[PartitionerComparison | str]) -> list[Part
     time_ratio = geometric_mean([item.time_ratio for item in comparisons])
     print(f"{len(comparisons)} programs, {share:.0%} of which send no more than XLA's partitioner")
     print(f"geometric means: bytes {byte_ratio:.2f}, time {time_ratio:.2f}")
+    print(f"costs count the bytes of the compiled program in {sum(item.is_counted for item in comparisons)}")
     return comparisons
 
 

@@ -16,6 +16,7 @@ from attrs import frozen
 from benchmarks.comparisons import (
     CompiledModule,
     PartitionerComparison,
+    counts_what_is_sent,
     largest_deviation,
     print_comparisons,
     seconds_in_turns,
@@ -23,6 +24,7 @@ from benchmarks.comparisons import (
 
 if TYPE_CHECKING:
     from benchmarks.programs.jax_functions.case import JaxFunction
+    from shardy_py.jax.figures import XlaFigures
 
 DEVICES = 8
 TOLERANCE = 5e-3
@@ -68,9 +70,17 @@ class PlacedFunction:
         """Return the bytes that one device sends, in our program and in theirs."""
         from shardy_py.jax.figures import measure
 
-        ours = measure(self.ours.lower(*self.arguments).compile())
         theirs = measure(CompiledModule(self.devices, self.theirs.runtime_executable()))
-        return ours.communication_bytes, theirs.communication_bytes
+        return self._figures().communication_bytes, theirs.communication_bytes
+
+    def is_counted(self) -> bool:
+        """Return whether the costs of our program count what the compiled one sends."""
+        return counts_what_is_sent(self.ours.lower(*self.arguments).cost(), self._figures())
+
+    def _figures(self) -> XlaFigures:
+        from shardy_py.jax.figures import measure
+
+        return measure(self.ours.lower(*self.arguments).compile())
 
     def deviation(self) -> float:
         """Return the largest relative deviation of our results from those of one device."""
@@ -94,7 +104,8 @@ def compare_function(case: JaxFunction) -> PartitionerComparison:
     placed = PlacedFunction.of(case)
     deviation = placed.deviation()
     (our_bytes, their_bytes), (our_seconds, their_seconds) = placed.sent_bytes(), placed.seconds()
-    return PartitionerComparison(case.name, our_bytes, their_bytes, our_seconds, their_seconds, deviation)
+    is_counted = placed.is_counted()
+    return PartitionerComparison(case.name, our_bytes, their_bytes, our_seconds, their_seconds, deviation, is_counted)
 
 
 def _arrays(tree: Any) -> list[Any]:

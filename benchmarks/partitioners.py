@@ -1,6 +1,6 @@
 """Local programs against XLA's partitioner: bytes sent, processor times side by side, and the distance of the results.
 
-    python -m benchmarks.partitioners FILE_OR_FOLDER...
+    python -m benchmarks.partitioners [--seconds N] FILE_OR_FOLDER...
 
 Each program runs in a process of its own, on host devices: as `Result.to_jax` runs it, propagated as `jax.jit` does,
 and as XLA propagates and partitions the same module. Both run in turns in one process; the median counts. The results
@@ -9,6 +9,7 @@ are compared with those of one device, or, of a program with manual computations
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -22,13 +23,13 @@ from attrs import asdict, evolve
 from benchmarks.comparisons import (
     CompiledModule,
     PartitionerComparison,
+    counts_what_is_sent,
     largest_deviation,
     print_comparisons,
     seconds_in_turns,
 )
 from benchmarks.programs.files import programs_in
 
-_SECONDS = 300.0
 _DONATES = r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)"
 _DONATION = re.compile(rf"(?<={{){_DONATES}(?:, )?|, {_DONATES}")
 """The attributes of donated arguments, which could be used once only."""
@@ -87,13 +88,15 @@ def compare_file(path: Path) -> PartitionerComparison:
     our_seconds, their_seconds = seconds_in_turns(
         lambda: jax.block_until_ready(ours.run(*mine)), lambda: jax.block_until_ready(run_theirs())
     )
+    figures = measure(ours)
     return PartitionerComparison(
         program.name,
-        measure(ours).communication_bytes,
+        figures.communication_bytes,
         measure(CompiledModule(devices, theirs)).communication_bytes,
         our_seconds,
         their_seconds,
         largest_deviation(found, wanted),
+        counts_what_is_sent(result.cost(profile="xla-cpu"), figures),
     )
 
 
@@ -115,15 +118,20 @@ def _gspmd_sharding() -> Any:
     return GSPMDSharding
 
 
-def compare_all(paths: Sequence[Path]) -> Iterator[PartitionerComparison | str]:
-    """Yield the comparison of each program, or why there is none."""
-    files = [file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+def compare_all(paths: Sequence[Path], seconds: float) -> Iterator[PartitionerComparison | str]:
+    """Yield the comparison of each program, or why there is none.
+
+    Args:
+        paths: Programs, and folders of them.
+        seconds: The time that one program may take.
+    """
+    files = [file for path in paths for file in (sorted(path.glob("*.mlir*")) if path.is_dir() else [path])]
     for file in files:
         command = [sys.executable, "-m", "benchmarks.partitioners", "--one", str(file)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            yield f"{file.name:40} took more than {_SECONDS:.0f} s"
+            yield f"{file.name:40} took more than {seconds:.0f} s"
             continue
         lines = done.stdout.strip().splitlines()
         if done.returncode == 0 and lines:
@@ -132,13 +140,18 @@ def compare_all(paths: Sequence[Path]) -> Iterator[PartitionerComparison | str]:
             yield f"{file.name:40} {(done.stderr.strip().splitlines() or ['no answer'])[-1][:100]}"
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per program, then the share of programs that send no more, and the geometric means."""
-    if arguments[:1] == ["--one"]:
-        print(json.dumps(asdict(compare_file(Path(arguments[1])))))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.partitioners", description="Compare partitioners.")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_FOLDER", help="programs of MLIR")
+    parser.add_argument("--seconds", type=float, default=300.0, help="the time that one program may take")
+    parser.add_argument("--one", action="store_true", help="compare one file in this process, and print JSON")
+    options = parser.parse_args(arguments)
+    if options.one:
+        print(json.dumps(asdict(compare_file(options.paths[0]))))
         return 0
-    return 0 if print_comparisons(compare_all([Path(argument) for argument in arguments])) else 1
+    return 0 if print_comparisons(compare_all(options.paths, options.seconds)) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

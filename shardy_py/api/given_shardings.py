@@ -28,25 +28,17 @@ OutShardings = Mapping[int | str, Any] | Sequence[Any]
 """By result (its number or its name ``"result0"``), or a flat list in their order; None leaves one as it is."""
 
 
-def mesh_of_shardings(in_shardings: InShardings | None, out_shardings: OutShardings | None = None) -> Mesh | None:
-    """Return the mesh that the given shardings bring along, or None.
-
-    Raises:
-        OptionError: they bring different ones.
-    """
+def meshes_of_shardings(
+    in_shardings: InShardings | None, out_shardings: OutShardings | None = None
+) -> tuple[Mesh, ...]:
+    """Return the distinct meshes that the given shardings bring along."""
     entries = chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))
     specs = [spec for _, spec in entries if spec is not None]
     if not specs:
-        return None
+        return ()
     from shardy_py.api.specs import mesh_of_spec
 
-    first: Mesh | None = None
-    for spec in specs:
-        mesh = mesh_of_spec(spec)
-        if mesh is not None and first is not None and mesh != first:
-            raise OptionError(Diagnostic("mesh-conflict", f"the given shardings use two meshes, {first} and {mesh}"))
-        first = first or mesh
-    return first
+    return tuple(dict.fromkeys(mesh for mesh in map(mesh_of_spec, specs) if mesh is not None))
 
 
 def apply_in_shardings(program: Program, function: Op, in_shardings: InShardings | None, mesh_name: str) -> None:
@@ -176,8 +168,10 @@ def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> Tenso
         raise OptionError(
             Diagnostic("no-mesh", "the module has no mesh to shard over", hint="give one, for example {'data': 4}")
         )
-    from shardy_py.api.specs import as_sharding
+    from shardy_py.api.specs import as_sharding, mesh_of_spec
 
+    own_mesh = mesh_of_spec(spec)
+    mesh_name = next((name for name in meshes if meshes[name] == own_mesh), mesh_name)
     sharding = as_sharding(spec, rank=value.type.rank, mesh_name=mesh_name, mesh=meshes.get(mesh_name, Mesh()))
     problem = field_problem(sharding)
     if problem is not None:

@@ -66,27 +66,27 @@ def _verified(mesh: Mesh) -> Mesh:
 
 
 def add_mesh(program: Program, mesh: Mesh) -> str:
-    """Give a program the mesh if it has none, and return the name of its mesh.
+    """Give a program the mesh unless it has an equal one, and return its name.
 
-    A mesh without axes is not in the way: it says on which device something runs, such as a call into Python.
+    Meshes of one program are over the same devices, with other axes. A mesh without axes says on which device something
+    runs, such as a call into Python.
 
     Raises:
-        OptionError: the program has other meshes only.
+        OptionError: the program has a mesh over another number of devices.
     """
     for name, existing in program.meshes.items():
         if existing == mesh:
             return name
-    conflicting = next(((name, existing) for name, existing in program.meshes.items() if existing.axes), None)
-    if conflicting is not None:
-        name, existing = conflicting
-        raise OptionError(
-            Diagnostic(
-                "mesh-conflict",
-                f"the module has the mesh {symbol(name)} = {existing}, not {mesh}",
-                op=MESH,
-                hint="leave the mesh out, or give the one of the module",
+    for name, existing in program.meshes.items():
+        if existing.axes and existing.total_size != mesh.total_size:
+            raise OptionError(
+                Diagnostic(
+                    "mesh-conflict",
+                    f"the module has the mesh {symbol(name)} = {existing}, not {mesh}",
+                    op=MESH,
+                    hint="leave the mesh out, or give one over as many devices",
+                )
             )
-        )
     names = {op.attributes.get("sym_name") for op in program.body.ops}
     name = next(name for name in chain([DEFAULT_NAME], (f"{DEFAULT_NAME}_{n}" for n in count())) if name not in names)
     program.body.insert_after(None, Op(program, MESH, attributes={"sym_name": name, "mesh": mesh}))

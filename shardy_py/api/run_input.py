@@ -12,7 +12,7 @@ from attrs import evolve
 from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
-    mesh_of_shardings,
+    meshes_of_shardings,
 )
 from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.main_function import (
@@ -262,18 +262,20 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     in_shardings, out_shardings = program_input.in_shardings, program_input.out_shardings
     if read.signature is not None:
         in_shardings, out_shardings = read.signature.flat_shardings(in_shardings, out_shardings)
-    mesh = mesh_of_shardings(in_shardings, out_shardings) if program_input.mesh is None else as_mesh(program_input.mesh)
+    own_mesh = program_input.mesh
+    given = meshes_of_shardings(in_shardings, out_shardings) if own_mesh is None else (as_mesh(own_mesh),)
     names = None if function("import_round_trip")(program) else read.attribute_names
-    if mesh is None and not program.meshes and (in_shardings or out_shardings):
+    if not given and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()
-        mesh = None if context is None else as_mesh(context)
-    mesh_name = None if mesh is None else add_mesh(program, mesh)
-    warnings = function("import_gspmd")(program, may_add_meshes=mesh is None, attribute_names=names)
+        given = () if context is None else (as_mesh(context),)
+    added = [add_mesh(program, mesh) for mesh in given]
+    warnings = function("import_gspmd")(program, may_add_meshes=not given, attribute_names=names)
     if warnings is not None:
         names = None
     # A mesh without axes says on which device something runs, such as a call into Python.
     meshes = program.meshes
-    mesh_name = mesh_name or next((name for name in meshes if meshes[name].axes), next(iter(meshes), DEFAULT_NAME))
+    by_axes = next((name for name in meshes if meshes[name].axes), next(iter(meshes), DEFAULT_NAME))
+    mesh_name = added[0] if added else by_axes
     check_data_flows(program, semantics)
     check_traits(program, semantics)
     left_out = replicate_results_on_no_edge(program, semantics)

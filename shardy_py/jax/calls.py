@@ -244,14 +244,32 @@ def devices_of(mesh: Any) -> list[Any] | None:
 
 
 def devices_of_shardings(*trees: Any) -> list[Any] | None:
-    """Return the devices of the mesh of the first sharding of JAX in some trees, or None."""
+    """Return the devices of the mesh of the first sharding of JAX in some trees, or None.
+
+    Raises:
+        OptionError: another one has them in another order.
+    """
     import jax
 
-    for leaf in jax.tree.leaves(trees, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding)):
-        devices = devices_of(getattr(leaf, "mesh", None))
-        if devices is not None:
-            return devices
-    return None
+    leaves = jax.tree.leaves(trees, is_leaf=lambda item: isinstance(item, jax.sharding.Sharding))
+    meshes = [devices for leaf in leaves if (devices := devices_of(getattr(leaf, "mesh", None))) is not None]
+    for devices in meshes[1:]:
+        refuse_other_order(meshes[0], devices)
+    return meshes[0] if meshes else None
+
+
+def refuse_other_order(devices: Sequence[Any] | None, others: Sequence[Any] | None) -> None:
+    """Check that two meshes of one function, where both are known, have as many devices in one order.
+
+    Raises:
+        OptionError: they have other devices, or the same in another order.
+    """
+    if devices is None or others is None or len(devices) != len(others) or list(devices) == list(others):
+        return
+    first, second = ([device.id for device in items] for items in (devices, others))
+    message = f"meshes of the function have the devices {first} and {second}"
+    hint = "give meshes with other axes over the same devices in the same order"
+    raise OptionError(Diagnostic("mesh-conflict", message, hint=hint))
 
 
 def devices_of_arguments(call: CallArguments) -> list[Any] | None:

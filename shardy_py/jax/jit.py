@@ -25,6 +25,7 @@ from shardy_py.jax.calls import (
     devices_of_arguments,
     devices_of_shardings,
     lower_call,
+    refuse_other_order,
 )
 from shardy_py.support.identity import identity
 from shardy_py.values import define, frozen
@@ -317,7 +318,9 @@ class JitFunction:
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
         devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
-        lowered_call = self._calls[key] = LoweredCall(lowered, settings.propagate(lowered), settings, devices)
+        result = settings.propagate(lowered)
+        refuse_other_order(settings_devices, None if result.signature is None else result.signature.devices)
+        lowered_call = self._calls[key] = LoweredCall(lowered, result, settings, devices)
         # With several programs, which one ran last is known here only.
         is_only = len(self._calls) == 1 and not self._has_static
         self._dispatch = dispatcher(self._function, self._prepare) if is_only else None

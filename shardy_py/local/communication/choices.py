@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Protocol
 
 from attrs import evolve, field
@@ -25,6 +24,7 @@ from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.known_modes import KnownModes
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice, Modes
 from shardy_py.local.communication.moves import shard_bytes
+from shardy_py.local.communication.operations import operations_of
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.routes import STEPS, Routes, source_of
 from shardy_py.local.communication.run_counts import RunCounts
@@ -139,7 +139,7 @@ class ModeChoices:
         return has_no_effects and self.semantics.get_sharding_rule(op) is not None
 
     def _set_modes(self, op: Op, choice: ModeChoice) -> None:
-        """Give an op its modes.
+        """Give an op its modes; it keeps the one that it has where nothing around it has the axes.
 
         Raises:
             UnfitAxes: they cannot be told.
@@ -151,11 +151,14 @@ class ModeChoices:
         now = [choice.operand_modes[op.id, number][0] for number in range(len(op.operands))]
         results = [choice.value_modes[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
-        partial, rule = group.own_axes(summed), self.semantics.get_sharding_rule(op)
+        partial = group.own_axes(summed)
         held = [
             self.by_value[item.id].value_modes[item.id][SHARDED] if item.id in self.by_value else None
             for item in sources
         ]
+        if not partial and not any(map(group.shards, (*now, *results, *held))):
+            return
+        rule = self.semantics.get_sharding_rule(op)
         key = self._known.key(op, rule, (*now, *results, *held), partial, self.counts.of_block(op.parent))
         if self._known.recall(key, op, choice):
             return
@@ -283,7 +286,7 @@ class ModeChoices:
             for axes, sharding in ((sharded, first), (others, second)):
                 axes.update(axis for dim in (sharding.dim_shardings if sharding else ()) for axis in dim.axes)
         count = axes_size(group.own_axes(sharded), mesh)
-        operations = prod(rule.factor_sizes) / max(1, axes_size(others, mesh))
+        operations = operations_of(op, rule, self.semantics) / max(1, axes_size(others, mesh))
         touched = 0.0
         for number, value in enumerate((*op.operands, *op.results)):
             is_operand = number < len(op.operands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from shardy_py.local.early_gathers import cheaper_producer
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.combiner import parse_reduction_op
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
+from shardy_py.support.identity import identity
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Shipment:
     is_collected: bool = False
 
 
+Shipments = dict[Hashable, dict[tuple[int, ...], Shipment]]
+
+
 @define(eq=False)
 class Delivery:
     """A value with the op that makes it and its users.
@@ -66,6 +70,7 @@ class Delivery:
         block: The block in which collectives for it would stand.
         runs: How often that runs.
         sent: The bytes that are sent for it now.
+        shipments: The known ways of all values along the axes, by what they follow from, and by modes.
     """
 
     value: Value
@@ -76,7 +81,8 @@ class Delivery:
     block: Block
     runs: float
     sent: float
-    _known: dict[tuple[int, ...], Shipment] = field(factory=dict, init=False)
+    shipments: Shipments = field(factory=dict)
+    _known: dict[tuple[int, ...], Shipment] = field(init=False)
     """By the modes of the producer and the users."""
     _flexible: list[ModeChoice] | None = field(default=None, init=False)
     _legs: list[Leg] = field(init=False)
@@ -86,6 +92,13 @@ class Delivery:
         self._legs = [Leg.of(route, user, self._closed) for route, user in zip(self.routes, self.users, strict=True)]
         first, second = self.producer.value_modes[self.value.id]
         self._sources = self._closed(first), self._closed(second)
+        self._known = self.shipments.setdefault(self._key(), {})
+
+    def _key(self) -> Hashable:
+        """Return what the ways to the users follow from; the group keeps the shardings alive."""
+        ends = tuple((*map(identity, leg.targets), leg.collected) for leg in self._legs)
+        sums = self.routes[0].summed_axes, self.producer.partial, self.producer.current
+        return self.value.type, *map(identity, self._sources), ends, sums, self.runs
 
     @property
     def flexible_users(self) -> list[ModeChoice]:
@@ -195,11 +208,13 @@ class Delivery:
 
 def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
     """Yield the deliveries of the values whose collectives can be replaced; choices at the others are pinned."""
+    shipments: Shipments = {}
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
         known = [user for user in users if user is not None]
-        if not routes or (not is_static(value) and not any(route.steps for route in routes)):
+        has_steps = any(route.steps for route in routes)
+        if not routes or (not has_steps and (not is_static(value) or not _is_flexible(producer, users))):
             continue
         if len(known) < len(users) or not can_replace_collectives(value, producer, routes, known, choices.group):
             for choice in (producer, *known):
@@ -209,7 +224,13 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
         assert definition is not None
         block = choices.counts.placement(definition, [route.user for route in routes])
         sent = sent_now(routes, choices)
-        yield Delivery(value, producer, routes, known, choices.group, block, choices.counts.of_block(block), sent)
+        runs = choices.counts.of_block(block)
+        yield Delivery(value, producer, routes, known, choices.group, block, runs, sent, shipments)
+
+
+def _is_flexible(producer: ModeChoice, users: Sequence[ModeChoice | None]) -> bool:
+    """Return whether the op that makes a value, or one of its users, has several modes."""
+    return len(producer.modes) > 1 or any(user is None or len(user.modes) > 1 for user in users)
 
 
 def can_replace_collectives(
@@ -291,8 +312,3 @@ def sent_now(routes: Sequence[Route], choices: ModeChoices | PartialChoices) -> 
 def current_mode(choice: ModeChoice) -> int:
     """Return the mode in which a choice runs now."""
     return choice.current
-
-
-def mode_for_all(mode: int) -> ModeOf:
-    """Return a function that gives a mode for the choices that have it, and the current mode for the others."""
-    return lambda choice: mode if mode in choice.modes else choice.current

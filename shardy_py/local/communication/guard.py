@@ -1,14 +1,16 @@
 """The passes on communication that run: all of them, unless one fails or a program sends less without some.
 
 Each pass counts what it saves before the conversion, which may need other collectives than it expects: then the program
-is converted with fewer passes, too, and the form that sends least stays. Where a pass fails, or leaves a program whose
-types do not fit, none of them runs, and a warning names it.
+is converted with fewer passes, too, or with a plan for one axis after the other, and the form that sends least stays.
+Where a pass fails, or leaves a program whose types do not fit, none of them runs, and a warning names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
+
+from attrs import evolve
 
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.guards.error_texts import describe_error
@@ -118,8 +120,9 @@ def _best_of(best: Attempt[Form], attempt: Callable[[Sequence[Pass]], Attempt[Fo
 
 
 def _fewer(passes: Sequence[Pass]) -> Iterator[Sequence[Pass]]:
-    """Yield the choices of passes besides all, none first: only where it is better do others come into question."""
+    """Yield other choices of passes, none first: only where it is better than all do the rest come into question."""
     yield ()
+    yield [evolve(item, joins_axes=False) if isinstance(item, PlanCommunicationPass) else item for item in passes]
     for kind in (PlanCommunicationPass, CombinePartialSumsLatePass):
         rest = [item for item in passes if not isinstance(item, kind)]
         if len(rest) < len(passes):

@@ -17,10 +17,11 @@ from shardy_py.ir.interfaces.passes import NO_TEXT, PassContext
 from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import functions_with_bodies, meshes_by_name
-from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
+from shardy_py.local.communication.explicit_steps import write_collectives
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.partial_choices import PartialChoices, PartialSums
 from shardy_py.local.communication.partial_deliveries import PartialDelivery, partial_deliveries
+from shardy_py.local.communication.program_facts import ProgramFacts
 from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import (
     first_names,
@@ -30,10 +31,8 @@ from shardy_py.local.communication.rewriting import (
     reshard,
     set_shardings,
 )
-from shardy_py.local.communication.routes import Route, Routes
-from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.local.communication.routes import Route
 from shardy_py.local.communication.solve import Improvement, improvements
-from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.combiner import Combiner, reduction_op_text
 from shardy_py.sharding.op_attributes import AxisRefList
 from shardy_py.sharding.tensor import ReductionOp, TensorSharding
@@ -58,20 +57,21 @@ class CombinePartialSumsLatePass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Move the collectives that combine partial results."""
+        facts = ProgramFacts.of(program, context)
         for kind in _kinds(program, context.semantics):
-            self._improve(program, context, kind)
+            if self._improve(facts, context, kind):
+                facts = ProgramFacts.of(program, context)
 
-    def _improve(self, program: Program, context: PassContext, kind: PartialSums) -> None:
-        semantics = with_extended_rules(context.semantics)
-        ops = find_local_ops(program, semantics)
+    def _improve(self, facts: ProgramFacts, context: PassContext, kind: PartialSums) -> bool:
+        """Combine results of one kind later, and return whether anything changed."""
+        program, semantics = facts.program, facts.semantics
 
         def distribution(op: Op, combiner: Combiner) -> Sequence[Collection[int]]:
-            return ops.partial_operands(op, combiner)
+            return facts.ops.partial_operands(op, combiner)
 
-        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
         changed = False
         for function in functions_with_bodies(program):
-            choices = PartialChoices(program, semantics, kind, routes, counts, distribution, self.machine)
+            choices = PartialChoices(program, semantics, kind, facts.routes, facts.counts, distribution, self.machine)
             if not choices.add_function(function):
                 continue
             for item in improvements(list(partial_deliveries(choices))):
@@ -80,6 +80,7 @@ class CombinePartialSumsLatePass:
                 changed = True
         if changed:
             write_collectives(program, semantics, context)
+        return changed
 
 
 def _kinds(program: Program, semantics: OpSemantics) -> list[PartialSums]:

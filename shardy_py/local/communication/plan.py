@@ -19,15 +19,14 @@ from shardy_py.local.communication.axis_group import AxisGroup
 from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import ModeChoices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
-from shardy_py.local.communication.explicit_steps import with_extended_rules, write_collectives
+from shardy_py.local.communication.explicit_steps import write_collectives
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
+from shardy_py.local.communication.program_facts import ProgramFacts
 from shardy_py.local.communication.report import record_change
 from shardy_py.local.communication.rewriting import apply_improvement, describe
-from shardy_py.local.communication.routes import STEPS, Routes
-from shardy_py.local.communication.run_counts import RunCounts
+from shardy_py.local.communication.routes import STEPS
 from shardy_py.local.communication.solve import improvements
-from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.values import frozen
 
@@ -41,35 +40,38 @@ class PlanCommunicationPass:
 
     Args:
         machine: What else costs as much as a byte that is sent.
+        joins_axes: Whether axes along which one collective runs are looked at together, before each by itself.
     """
 
     name: ClassVar[str] = "plan-communication"
 
     machine: Balance = field(default=Balance(), metadata=NO_TEXT)
+    joins_axes: bool = field(default=True, metadata=NO_TEXT)
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the shardings of ops, and the collectives between them."""
         looked_at: dict[tuple[str, frozenset[AxisRef]], int] = {}
-        changes = 0
+        changes, facts = 0, ProgramFacts.of(program, context)
         for _ in range(_ROUNDS):
-            for group in _axis_groups(program):
+            for group in _axis_groups(program, joins_axes=self.joins_axes):
                 key = group.mesh_name, frozenset(group.axes)
                 if looked_at.get(key) == changes:
                     # Nothing changed along other axes since.
                     continue
-                changes += self._improve(program, context, group)
+                if self._improve(facts, context, group):
+                    changes, facts = changes + 1, ProgramFacts.of(program, context)
                 looked_at[key] = changes
 
-    def _improve(self, program: Program, context: PassContext, group: AxisGroup) -> bool:
+    def _improve(self, facts: ProgramFacts, context: PassContext, group: AxisGroup) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
-        semantics = with_extended_rules(context.semantics)
-        routes, counts = Routes(program, semantics, is_fixed=True), RunCounts(semantics)
-        ops = find_local_ops(program, semantics)
-        exchanges = OwnExchanges(semantics, ops, group.mesh, dict(program.meshes))
+        program, semantics = facts.program, facts.semantics
+        exchanges = OwnExchanges(semantics, facts.ops, group.mesh, dict(program.meshes))
         partial = context.partial_values.keys()
         changed = False
         for function in functions_with_bodies(program):
-            choices = ModeChoices(program, semantics, group, routes, counts, exchanges, self.machine, partial)
+            choices = ModeChoices(
+                program, semantics, group, facts.routes, facts.counts, exchanges, self.machine, partial
+            )
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
                 record_change(context, describe(item))
@@ -80,11 +82,11 @@ class PlanCommunicationPass:
         return changed
 
 
-def _axis_groups(program: Program) -> list[AxisGroup]:
+def _axis_groups(program: Program, *, joins_axes: bool) -> list[AxisGroup]:
     """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
     meshes = meshes_by_name(program)
     groups: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
-    for op in ops_among(program, STEPS):
+    for op in ops_among(program, STEPS) if joins_axes else ():
         sharding = program.sharding(op.results[0])
         axes = moved_axes(op)
         if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
 
 from attrs import field
 
 from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
 from shardy_py.ir.graph.program import Block, Op, Program
-from shardy_py.ir.interfaces.costs import CostOpInterface
 from shardy_py.ir.interfaces.ops import OpSemantics
+from shardy_py.local.communication.operations import cost_of
 from shardy_py.support.identity import identity
 from shardy_py.values import define
 
 _UNKNOWN_TRIPS = 8.0
 """The runs of the body of a loop whose number no constant gives."""
-
-
-@runtime_checkable
-class _CostSemantics(Protocol):
-    def get_cost(self, op: Op) -> CostOpInterface | None: ...
 
 
 @define(eq=False)
@@ -109,7 +103,7 @@ class RunCounts:
         return parent is not None and self.is_loop(parent)
 
     def _runs(self, op: Op, block: Block) -> float:
-        cost = self.semantics.get_cost(op) if isinstance(self.semantics, _CostSemantics) else None
+        cost = cost_of(op, self.semantics)
         if cost is None:
             return _UNKNOWN_TRIPS
         runs: Sequence[float | None] = cost.get_region_runs(op)

@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import field
 
 from shardy_py.ir.graph.program import Value
-from shardy_py.local.communication.deliveries import ModeOf, current_mode, mode_for_all
+from shardy_py.local.communication.deliveries import ModeOf
 from shardy_py.local.communication.minimum_cut import INFINITE, FlowNetwork
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.routes import Route
@@ -100,6 +100,7 @@ def improvements(deliveries: Sequence[Movement]) -> list[Improvement]:
 def _improve(part: Sequence[Movement]) -> Improvement | None:
     choices = _flexible(part)
     modes = _cut(part, choices) if choices and len(part) <= _MOST_DELIVERIES else {}
+    modes |= _collecting(part, choices, modes)
     modes = {number: mode for number, mode in modes.items() if mode != choices[number].current}
     candidates = [modes, {}] if modes else [{}]
     best: Improvement | None = None
@@ -115,6 +116,38 @@ def _improve(part: Sequence[Movement]) -> Improvement | None:
             if best is None or total < best.after + _work_of(best, choices):
                 best = Improvement(part, candidate, item.before, after)
     return best
+
+
+def _collecting(part: Sequence[Movement], choices: dict[int, ModeChoice], modes: dict[int, int]) -> dict[int, int]:
+    """Return the ops to make whole as their local forms send what they need of a sharded value.
+
+    In the network a value with several users is brought to such an op in both modes.
+
+    Args:
+        part: The values that are brought to their users.
+        choices: The choices with several modes.
+        modes: Their modes in the cheapest cut.
+    """
+    touching: dict[int, list[Movement]] = {
+        number: [] for number, mode in modes.items() if mode == SHARDED and choices[number].collected
+    }
+    for item in part if touching else ():
+        for number in {choice.number for choice in (item.producer, *item.users)} & touching.keys():
+            touching[number].append(item)
+    result: dict[int, int] = {}
+    for number, items in touching.items():
+        choice = choices[number]
+        sharded_cost, whole_cost = (
+            choice.sent[mode] + sum(item.cost(_mode_among(modes | result | {number: mode})) for item in items)
+            for mode in (SHARDED, WHOLE)
+        )
+        if whole_cost + choice.work < sharded_cost - _LEAST_GAIN:
+            result[number] = WHOLE
+    return result
+
+
+def _mode_among(modes: dict[int, int]) -> ModeOf:
+    return lambda choice: modes.get(choice.number, choice.current)
 
 
 def _work_of(item: Improvement, choices: dict[int, ModeChoice]) -> float:
@@ -154,9 +187,11 @@ class _Costs:
 
     item: Movement
     _users: list[ModeChoice] = field(init=False)
+    _numbers: set[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._users = self.item.flexible_users
+        self._numbers = {user.number for user in self._users}
 
     def enter(self, network: FlowNetwork, nodes: dict[int, int]) -> None:
         """Add the costs of a node for the producer and of one for the users, which is whole as soon as one user is."""
@@ -187,12 +222,10 @@ class _Costs:
         return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
-        flexible = {user.number for user in self._users}
-
         def mode_of(choice: ModeChoice) -> int:
             if choice is self.item.producer:
                 return producer if producer in choice.modes else choice.current
-            return mode_for_all(users)(choice) if choice.number in flexible else current_mode(choice)
+            return users if choice.number in self._numbers and users in choice.modes else choice.current
 
         return self.item.cost(mode_of)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import shardy_py as sdy
-from shardy_py.api.given_shardings import apply_in_shardings, apply_out_shardings, mesh_of_shardings
+from shardy_py.api.given_shardings import apply_in_shardings, apply_out_shardings, meshes_of_shardings
 from shardy_py.api.main_function import MainValues, arguments_of, find_main
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.builder import Builder
@@ -83,14 +83,13 @@ def test_a_mesh_is_needed() -> None:
 
 
 def test_meshes_come_with_named_shardings() -> None:
-    """NamedShardings of one mesh bring it along; those of two meshes contradict each other."""
+    """NamedShardings bring each of their meshes along once."""
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec()
     left, right = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
-    assert mesh_of_shardings(None) is None
-    assert mesh_of_shardings([left, None, ("a",)]) == Mesh.of(a=2)
-    with pytest.raises(OptionError, match="two meshes"):
-        mesh_of_shardings({0: left, 1: right})
+    assert meshes_of_shardings(None) == ()
+    assert meshes_of_shardings([left, None, ("a",), left]) == (Mesh.of(a=2),)
+    assert meshes_of_shardings({0: left, 1: right}) == (Mesh.of(a=2), Mesh.of(a=4))
 
 
 @pytest.mark.parametrize("out_shardings", [{0: ("b",)}, {"result0": ("b", None)}, [("b",)], {"0": '[{"b"}, {}]'}])
@@ -121,13 +120,26 @@ def test_results_that_do_not_fit_are_refused(out_shardings: Any, message: str) -
 
 
 def test_meshes_come_with_named_shardings_of_results() -> None:
-    """A NamedSharding of a result brings its mesh along, and contradicts another one of an argument."""
+    """A NamedSharding of a result brings its mesh along, behind those of arguments."""
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec()
     left, right = (jax.sharding.NamedSharding(jax.sharding.AbstractMesh((size,), ("a",)), spec) for size in (2, 4))
-    assert mesh_of_shardings(None, [left]) == Mesh.of(a=2)
-    with pytest.raises(OptionError, match="two meshes"):
-        mesh_of_shardings([left], {0: right})
+    assert meshes_of_shardings(None, [left]) == (Mesh.of(a=2),)
+    assert meshes_of_shardings([left], {0: right}) == (Mesh.of(a=2), Mesh.of(a=4))
+
+
+def test_a_named_sharding_is_over_its_own_mesh() -> None:
+    """Of two meshes of the same devices, each NamedSharding names its own, and a plain spec the first."""
+    jax = pytest.importorskip("jax")
+    meshes = jax.sharding.AbstractMesh((4,), ("a",)), jax.sharding.AbstractMesh((2, 2), ("b", "c"))
+    first, second = (jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(mesh.axis_names)) for mesh in meshes)
+    text = "func.func @main(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>) { return }"
+    result = sdy.propagate(text, in_shardings=[first, second, ("a",)])
+    assert [str(result.program.sharding(value)) for value in result.main.regions[0].blocks[0].arguments] == [
+        '<@mesh, [{"a"}]>',
+        '<@mesh_0, [{"b", "c"}]>',
+        '<@mesh, [{"a"}]>',
+    ]
 
 
 def test_a_glob_of_names_with_brackets() -> None:

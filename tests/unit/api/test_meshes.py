@@ -54,8 +54,16 @@ def test_add_mesh_finds_an_equal_one() -> None:
     assert list(builder.program.meshes) == ["a", "b"]
 
 
-def test_add_mesh_refuses_a_second_one() -> None:
-    """A module with another mesh is an error that names both."""
-    builder = Builder(mesh=Mesh.of(x=2))
-    with pytest.raises(OptionError, match=r'"x"=2.*"data"=4'):
-        add_mesh(builder.program, EXPECTED)
+def test_add_mesh_over_the_same_devices() -> None:
+    """A module with a mesh of as many devices gets one with other axes beside it; one without axes does not count."""
+    builder = Builder(meshes={"mesh": Mesh.of(x=8), "host": Mesh()})
+    assert add_mesh(builder.program, EXPECTED) == "mesh_0"
+    assert builder.program.meshes == {"mesh_0": EXPECTED, "mesh": Mesh.of(x=8), "host": Mesh()}
+
+
+def test_add_mesh_refuses_one_over_other_devices() -> None:
+    """A mesh of another number of devices is an error that names both."""
+    builder = Builder(meshes={"a": EXPECTED, "b": Mesh.of(x=8)})
+    with pytest.raises(OptionError, match=r'"data"=4.*"x"=2'):
+        add_mesh(builder.program, Mesh.of(x=2))
+    assert list(builder.program.meshes) == ["a", "b"]

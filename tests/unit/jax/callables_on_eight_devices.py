@@ -157,6 +157,31 @@ def test_meshes_with_different_axes(first: str, second: str) -> None:
         np.testing.assert_allclose(cosine, np.cos(x), rtol=1e-5, atol=1e-6)
 
 
+def test_given_shardings_over_another_mesh_than_constraints() -> None:
+    """Shardings of arguments and results may be over other axes of the devices, in the same order."""
+    mesh = make_mesh()
+    other = Mesh(mesh.devices.reshape(2, 2, 2), ("a", "b", "c"))
+    turned = Mesh(mesh.devices[::-1].reshape(2, 2, 2), ("a", "b", "c"))
+
+    def run(over: Mesh, **shardings: Any) -> Any:
+        constraint = NamedSharding(over, P("a", "c"))
+        function = sdy.jit(lambda x: jax.lax.with_sharding_constraint(jnp.sin(x), constraint) * 2, **shardings)
+        return function(X)
+
+    given, wanted = NamedSharding(mesh, P("x", "y")), NamedSharding(other, P("c", "b"))
+    for shardings in (
+        {"in_shardings": given},
+        {"out_shardings": given},
+        {"in_shardings": given, "out_shardings": wanted},
+    ):
+        result = run(other, **shardings)
+        np.testing.assert_allclose(result, 2 * np.sin(X), rtol=1e-6)
+        if "out_shardings" in shardings:
+            assert result.sharding.is_equivalent_to(shardings["out_shardings"], 2)
+        with pytest.raises(OptionError, match="mesh-conflict"):
+            run(turned, **shardings)
+
+
 @pytest.mark.parametrize("keeps_uneven", [False, True])
 def test_uneven_arguments_are_padded(keeps_uneven: bool) -> None:
     """Thirteen rows go to eight devices, and come back as thirteen."""

@@ -29,6 +29,9 @@ from tests.unit.local.host_devices import compare
 ROWS = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
 WHOLE = "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
 T = "tensor<16x16xf32>"
+CUT = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}, {}]>}'
+CUBE = "tensor<2x2x16xf32>"
+MANY = "tensor<2x2x2x2x4xf32>"
 
 
 def program(body: str, arguments: str, results: str, names: str, mesh: str = '"x"=4') -> str:
@@ -91,7 +94,54 @@ PROGRAMS: dict[str, tuple[str, float]] = {
         ),
         3 / 4 * 64,
     ),
+    "an element comes from its owner though others use the tensor as it is": (
+        program(
+            f"""  %0 = stablehlo.tanh %a : {CUBE}
+  %1 = stablehlo.slice %a [0:1, 1:2, 0:16] : ({CUBE}) -> tensor<1x1x16xf32>
+  %2 = stablehlo.reshape %1 : (tensor<1x1x16xf32>) -> tensor<16xf32>""",
+            f"%a: {CUBE} {CUT}",
+            f"{CUBE} {CUT}, tensor<16xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}]>}}",
+            "%0, %2",
+            mesh='"x"=2, "y"=2',
+        ),
+        64,
+    ),
+    "axes are looked at one by one where that is better than together": (
+        program(
+            f"""  %0 = stablehlo.transpose %a, dims = [4, 0, 3, 2, 1] : ({MANY}) -> tensor<4x2x2x2x2xf32>
+  %1 = stablehlo.reshape %0 : (tensor<4x2x2x2x2xf32>) -> tensor<32x2xf32>
+  %2 = stablehlo.slice %a [0:1, 1:2, 0:2, 0:2, 0:4] : ({MANY}) -> tensor<1x1x2x2x4xf32>
+  %3 = stablehlo.reshape %2 : (tensor<1x1x2x2x4xf32>) -> tensor<2x2x4xf32>""",
+            f'%a: {MANY} {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}, {{"y"}}, {{"z"}}, {{"w"}}, {{}}]>}}',
+            'tensor<32x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"y"}]>}, '
+            'tensor<2x2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"z"}, {"w"}, {}]>}',
+            "%1, %3",
+            mesh='"x"=2, "y"=2, "z"=2, "w"=2',
+        ),
+        7 * 16 + 16,
+    ),
 }
+
+
+DILATED = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<4x8x8x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {"x"}]>},
+                %b: tensor<8x8x8x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {"x"}]>})
+    -> (tensor<4x64x64x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {}]>}) {
+  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f],
+      window = {pad = [[7, 7], [7, 7]], lhs_dilate = [8, 8]}
+      {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+      : (tensor<4x8x8x256xf32>, tensor<8x8x8x256xf32>) -> tensor<4x64x64x8xf32>
+  return %0 : tensor<4x64x64x8xf32>
+}"""
+
+
+def test_a_convolution_with_a_dilated_input_is_divided_rather_than_repeated() -> None:
+    """To gather the operands sends three quarters of that, but all devices would do all products."""
+    result = sdy.propagate(DILATED, explicit_collectives=True)
+    local = result.local()
+    operands, summed = (4 * 8 * 8 + 8 * 8 * 8) * 256, 4 * 64 * 64 * 8
+    assert sent_bytes(local, result.registry) == 2 * 3 / 4 * 4 * summed > 3 / 4 * 4 * operands
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
