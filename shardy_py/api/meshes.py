@@ -65,26 +65,31 @@ def _verified(mesh: Mesh) -> Mesh:
     return mesh
 
 
-def add_mesh(program: Program, mesh: Mesh) -> str:
+def add_mesh(program: Program, mesh: Mesh, *, may_be_second: bool = True) -> str:
     """Give a program the mesh unless it has an equal one, and return its name.
 
     Meshes of one program are over the same devices, with other axes. A mesh without axes says on which device something
     runs, such as a call into Python.
 
+    Args:
+        program: The program.
+        mesh: The mesh.
+        may_be_second: Whether shardings over it are given; a further mesh that nothing uses is an error.
+
     Raises:
-        OptionError: the program has a mesh over another number of devices.
+        OptionError: the program has a mesh over another number of devices, or another one and nothing uses this one.
     """
     for name, existing in program.meshes.items():
         if existing == mesh:
             return name
     for name, existing in program.meshes.items():
-        if existing.axes and existing.total_size != mesh.total_size:
+        if existing.axes and (not may_be_second or existing.total_size != mesh.total_size):
             raise OptionError(
                 Diagnostic(
                     "mesh-conflict",
                     f"the module has the mesh {symbol(name)} = {existing}, not {mesh}",
                     op=MESH,
-                    hint="leave the mesh out, or give one over as many devices",
+                    hint="leave the mesh out, or give the one of the module, or shardings over one of as many devices",
                 )
             )
     names = {op.attributes.get("sym_name") for op in program.body.ops}

@@ -268,7 +268,8 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     if not given and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()
         given = () if context is None else (as_mesh(context),)
-    added = [add_mesh(program, mesh) for mesh in given]
+    is_used = bool(in_shardings or out_shardings)
+    added = [add_mesh(program, mesh, may_be_second=is_used) for mesh in given]
     warnings = function("import_gspmd")(program, may_add_meshes=not given, attribute_names=names)
     if warnings is not None:
         names = None

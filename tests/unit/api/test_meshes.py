@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import shardy_py as sdy
 from shardy_py.api.meshes import add_mesh, as_mesh
 from shardy_py.errors import OptionError
 from shardy_py.ir.graph.builder import Builder
@@ -59,6 +60,15 @@ def test_add_mesh_over_the_same_devices() -> None:
     builder = Builder(meshes={"mesh": Mesh.of(x=8), "host": Mesh()})
     assert add_mesh(builder.program, EXPECTED) == "mesh_0"
     assert builder.program.meshes == {"mesh_0": EXPECTED, "mesh": Mesh.of(x=8), "host": Mesh()}
+
+
+def test_a_mesh_that_nothing_uses_is_refused() -> None:
+    """Without shardings over it, a mesh that is not the module's would be left out in silence."""
+    text = 'sdy.mesh @mesh = <["x"=8]>\nfunc.func @main(%a: tensor<8xf32>) { return }'
+    with pytest.raises(OptionError, match=r'"x"=8.*"data"=4'):
+        sdy.propagate(text, EXPECTED)
+    result = sdy.propagate(text, EXPECTED, in_shardings=[("data",)])
+    assert list(result.program.meshes.values()) == [EXPECTED, Mesh.of(x=8)]
 
 
 def test_add_mesh_refuses_one_over_other_devices() -> None:
