@@ -24,7 +24,7 @@ from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
 from shardy_py.plans.latency import solve_with_latency
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import PlanModel
+from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
 from shardy_py.plans.state import next_states
@@ -134,6 +134,7 @@ class _Planner:
     mesh: Mesh
     fixed: dict[int, Placement] = field(factory=dict)
     tied: dict[int, int] = field(factory=dict)
+    smallest: Choice | None = None
 
     @classmethod
     def of(cls, arguments: PlanArguments) -> _Planner:
@@ -176,16 +177,17 @@ class _Planner:
         return planner.run()
 
     def within_least_memory(self) -> _Planner:
-        """Return a planner whose memory budget is what the plan with the least memory needs."""
+        """Return a planner whose memory budget is at most what the plan with the least memory needs."""
         model = self._model(self.prices)
         least = PlanColumns.of(model, has_memory=True).least_memory()
         if least is None:
             raise self._out_of_reach(model)
         plans = self._trials(budget=None, bound=0.0, space=SPACE).price_ways(least[0])
-        needed = max(least[1], min(plan.peak_bytes for plan, _, _ in plans)) * (1 + _ROUNDING)
-        if self.settings.budget_memory is not None and self.settings.budget_memory < needed:
-            raise self._too_large(needed)
-        return evolve(self, settings=evolve(self.settings, budget_memory=needed))
+        needed = max(least[1], min(plan.peak_bytes for plan, _, _ in plans))
+        budget = needed * (1 + _ROUNDING)
+        if self.settings.budget_memory is not None:
+            budget = min(budget, self.settings.budget_memory)
+        return evolve(self, settings=evolve(self.settings, budget_memory=budget), smallest=least[0])
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
@@ -206,9 +208,7 @@ class _Planner:
         if not trials.is_close(self.settings.gap):
             self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
-            smallest = PlanColumns.of(likely, has_memory=True).least_memory()
-            if smallest is not None:
-                trials.consider(smallest[0])
+            self._try_smallest(trials, likely)
         if trials.best is None:
             raise self._too_large(trials.smallest)
         if not trials.is_close(self.settings.gap):
@@ -270,6 +270,16 @@ class _Planner:
                 break
             columns.forbid(solved.choice)
         return fit
+
+    def _try_smallest(self, trials: PlanTrials, likely: PlanModel) -> None:
+        """Price the choice with the least memory, however far dearer its shardings of the inputs alone are."""
+        choice = self.smallest
+        if choice is None:
+            least = PlanColumns.of(likely, has_memory=True).least_memory()
+            choice = None if least is None else least[0]
+        if choice is not None:
+            trials.is_priced_by_inputs = True
+            trials.consider(choice)
 
     def _with_known_layouts(self, trials: PlanTrials, likely: PlanModel, best: ShardingPlan) -> ShardingPlan:
         """Return the plan, or a known layout that is better, with the known layouts beside it.

@@ -76,6 +76,21 @@ def test_a_budget_is_kept_or_the_error_says_by_how_much(best_plan):
         sdy.plan(NETWORK, MESH, machine="h100-8", budget_memory=1000)
 
 
+def test_the_plan_with_the_least_memory_is_printed_though_it_is_far_dearer():
+    """The least memory is found with shardings of the inputs alone, which are dear; as a budget it is met, too."""
+    mesh = {"data": 4, "model": 2}
+    small = sdy.plan(NETWORK, mesh, machine="h100-8", minimise="memory")
+    assert small.peak_bytes < sdy.plan(NETWORK, mesh, machine="h100-8").peak_bytes
+    known = [layout.peak_bytes for layout in small.known]
+    assert known
+    assert small.peak_bytes <= min(known)
+    for minimise in ("memory", "time"):
+        again = sdy.plan(NETWORK, mesh, machine="h100-8", minimise=minimise, budget_memory=small.peak_bytes)
+        assert again.peak_bytes <= small.peak_bytes
+    with pytest.raises(sdy.OptionError, match="memory budget of 0 B"):
+        sdy.plan(NETWORK, mesh, machine="h100-8", minimise="memory", budget_memory=0)
+
+
 def test_the_command_prints_all_forms(tmp_path):
     """JSON has the figures, the form for JAX the shardings."""
     path = tmp_path / "p.mlir"
