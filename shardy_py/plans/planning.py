@@ -52,6 +52,7 @@ _SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
+_MORE_MEMORY = "allow more memory, or more devices along the mesh"
 
 
 @frozen(slots=False, kw_only=True)
@@ -194,13 +195,13 @@ class _Planner:
         strict = self._model(evolve(self.prices, is_strict=True, is_combined=True))
         bounds = PlanBounds.of(strict)
         _, solved = self._solve(bounds, parts=_EXACT, budget=self.settings.budget_memory)
-        if solved is None:
+        if solved is None and self.smallest is None:
             raise self._out_of_reach(strict)
-        bound = max(0.0, solved.bound - strict.slack)
+        bound = 0.0 if solved is None else max(0.0, solved.bound - strict.slack)
         space = SPACE_OF_REPEATS if len(strict.ties.counts) < len(strict.ties.leaders) else SPACE
         budget, is_small = self.settings.budget_memory, len(self.graph.nodes) <= _MANY_NODES
         trials = self._trials(budget, bound, space)
-        if is_small:
+        if is_small and solved is not None:
             trials.consider(solved.choice)
         combined = bounds.with_prices(strict.with_prices(evolve(self.prices, is_combined=True)))
         self._try_with_latency(trials, combined)
@@ -380,6 +381,14 @@ class _Planner:
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
+        if least[1] <= budget:  # one of its nodes may have parts of several strategies
+            return OptionError(
+                Diagnostic(
+                    "budget-out-of-reach",
+                    f"no plan meets the memory budget of {format_bytes(round(budget))}",
+                    hint=_MORE_MEMORY,
+                )
+            )
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
     def _too_large(self, smallest: float | None) -> OptionError:
@@ -402,6 +411,4 @@ def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
 def _over(budget: float, needs: float, subject: str, how: str) -> OptionError:
     sizes = (format_bytes(round(size)) for size in (budget, needs, needs - budget))
     message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(subject, how, *sizes)
-    return OptionError(
-        Diagnostic("budget-out-of-reach", message, hint="allow more memory, or more devices along the mesh")
-    )
+    return OptionError(Diagnostic("budget-out-of-reach", message, hint=_MORE_MEMORY))
