@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardy_dialects.onnx.convolution_cost import ConvolutionCost
+from shardy_dialects.onnx.convolution_cost import OnnxConvolutionCost
 from shardy_dialects.onnx.tied_dims import Tie, attribute, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import Localize, Shard
@@ -220,9 +220,9 @@ FORMS = {
     "QLinearConv": local_convolution(3),
 }
 _COSTS = {
-    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), ConvolutionCost()),
-    "ConvTranspose": ConvolutionCost(is_transposed=True),
-    "QLinearConv": ConvolutionCost(weight=3),
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), OnnxConvolutionCost()),
+    "ConvTranspose": OnnxConvolutionCost(is_transposed=True),
+    "QLinearConv": OnnxConvolutionCost(weight=3),
 }
 
 

@@ -11,7 +11,7 @@ from shardy_py.values import frozen
 
 
 @frozen
-class ConvolutionCost(CostOpInterface):
+class OnnxConvolutionCost(CostOpInterface):
     """The cost of a convolution.
 
     Args:
