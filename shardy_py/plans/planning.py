@@ -24,7 +24,7 @@ from shardy_py.plans.graph import Placement, PlanGraph
 from shardy_py.plans.known_layouts import known_layouts
 from shardy_py.plans.latency import solve_with_latency
 from shardy_py.plans.messages import PlanBounds
-from shardy_py.plans.model import PlanModel
+from shardy_py.plans.model import Choice, PlanModel
 from shardy_py.plans.prices import Prices
 from shardy_py.plans.result import SPACE, SPACE_OF_REPEATS, KnownLayout, ShardingPlan
 from shardy_py.plans.state import next_states
@@ -52,6 +52,7 @@ _SEVERAL = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 _PARTS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """The same where there was no plan yet: a memory budget makes plans dearer."""
 _COLUMNS = 20_000
+_MORE_MEMORY = "allow more memory, or more devices along the mesh"
 
 
 @frozen(slots=False, kw_only=True)
@@ -134,6 +135,7 @@ class _Planner:
     mesh: Mesh
     fixed: dict[int, Placement] = field(factory=dict)
     tied: dict[int, int] = field(factory=dict)
+    smallest: Choice | None = None
 
     @classmethod
     def of(cls, arguments: PlanArguments) -> _Planner:
@@ -176,29 +178,30 @@ class _Planner:
         return planner.run()
 
     def within_least_memory(self) -> _Planner:
-        """Return a planner whose memory budget is what the plan with the least memory needs."""
+        """Return a planner whose memory budget is at most what the plan with the least memory needs."""
         model = self._model(self.prices)
         least = PlanColumns.of(model, has_memory=True).least_memory()
         if least is None:
             raise self._out_of_reach(model)
         plans = self._trials(budget=None, bound=0.0, space=SPACE).price_ways(least[0])
-        needed = max(least[1], min(plan.peak_bytes for plan, _, _ in plans)) * (1 + _ROUNDING)
-        if self.settings.budget_memory is not None and self.settings.budget_memory < needed:
-            raise self._too_large(needed)
-        return evolve(self, settings=evolve(self.settings, budget_memory=needed))
+        needed = max(least[1], min(plan.peak_bytes for plan, _, _ in plans))
+        budget = needed * (1 + _ROUNDING)
+        if self.settings.budget_memory is not None:
+            budget = min(budget, self.settings.budget_memory)
+        return evolve(self, settings=evolve(self.settings, budget_memory=budget), smallest=least[0])
 
     def run(self) -> ShardingPlan:
         """Return the best plan that was priced."""
         strict = self._model(evolve(self.prices, is_strict=True, is_combined=True))
         bounds = PlanBounds.of(strict)
         _, solved = self._solve(bounds, parts=_EXACT, budget=self.settings.budget_memory)
-        if solved is None:
+        if solved is None and self.smallest is None:
             raise self._out_of_reach(strict)
-        bound = max(0.0, solved.bound - strict.slack)
+        bound = 0.0 if solved is None else max(0.0, solved.bound - strict.slack)
         space = SPACE_OF_REPEATS if len(strict.ties.counts) < len(strict.ties.leaders) else SPACE
         budget, is_small = self.settings.budget_memory, len(self.graph.nodes) <= _MANY_NODES
         trials = self._trials(budget, bound, space)
-        if is_small:
+        if is_small and solved is not None:
             trials.consider(solved.choice)
         combined = bounds.with_prices(strict.with_prices(evolve(self.prices, is_combined=True)))
         self._try_with_latency(trials, combined)
@@ -206,9 +209,7 @@ class _Planner:
         if not trials.is_close(self.settings.gap):
             self._try_likely(trials, combined.with_prices(likely), _ROUNDS if is_small else _FEW_ROUNDS)
         if trials.best is None:
-            smallest = PlanColumns.of(likely, has_memory=True).least_memory()
-            if smallest is not None:
-                trials.consider(smallest[0])
+            self._try_smallest(trials, likely)
         if trials.best is None:
             raise self._too_large(trials.smallest)
         if not trials.is_close(self.settings.gap):
@@ -270,6 +271,16 @@ class _Planner:
                 break
             columns.forbid(solved.choice)
         return fit
+
+    def _try_smallest(self, trials: PlanTrials, likely: PlanModel) -> None:
+        """Price the choice with the least memory, however far dearer its shardings of the inputs alone are."""
+        choice = self.smallest
+        if choice is None:
+            least = PlanColumns.of(likely, has_memory=True).least_memory()
+            choice = None if least is None else least[0]
+        if choice is not None:
+            trials.is_priced_by_inputs = True
+            trials.consider(choice)
 
     def _with_known_layouts(self, trials: PlanTrials, likely: PlanModel, best: ShardingPlan) -> ShardingPlan:
         """Return the plan, or a known layout that is better, with the known layouts beside it.
@@ -370,6 +381,14 @@ class _Planner:
         if budget is None or least is None:
             message = "the shardings that are fixed leave no plan"
             return OptionError(Diagnostic("no-plan", message, hint="give sizes that the axes divide, or fix less"))
+        if least[1] <= budget:  # one of its nodes may have parts of several strategies
+            return OptionError(
+                Diagnostic(
+                    "budget-out-of-reach",
+                    f"no plan meets the memory budget of {format_bytes(round(budget))}",
+                    hint=_MORE_MEMORY,
+                )
+            )
         return _over(budget, least[1], "no plan meets", "even the smallest needs at least")
 
     def _too_large(self, smallest: float | None) -> OptionError:
@@ -392,6 +411,4 @@ def _columns(model: PlanModel, budget: float | None) -> PlanColumns:
 def _over(budget: float, needs: float, subject: str, how: str) -> OptionError:
     sizes = (format_bytes(round(size)) for size in (budget, needs, needs - budget))
     message = "{0} the memory budget of {2}: {1} {3}, which is {4} more".format(subject, how, *sizes)
-    return OptionError(
-        Diagnostic("budget-out-of-reach", message, hint="allow more memory, or more devices along the mesh")
-    )
+    return OptionError(Diagnostic("budget-out-of-reach", message, hint=_MORE_MEMORY))

@@ -193,11 +193,11 @@ class ShardingPlan:
 
     @property
     def title(self) -> str:
-        """Roles with the axes that have them, such as ``batch over data``."""
+        """Roles with the axes that have them, such as ``batch over data``; ``replicated`` without any axis."""
         axes: dict[str, list[str]] = {}
         for axis, roles in self.roles.items():
             axes.setdefault(" and ".join(roles) or "replicated", []).append(axis)
-        return ", ".join(f"{roles} over {' and '.join(names)}" for roles, names in axes.items())
+        return ", ".join(f"{roles} over {' and '.join(names)}" for roles, names in axes.items()) or "replicated"
 
     @property
     def head(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shardy_dialects.onnx.convolution_cost import OnnxConvolutionCost
 from shardy_dialects.onnx.tied_dims import Tie, attribute, operand_at, out_shape, passing, shape_of, tied
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import Localize, Shard
@@ -218,6 +219,11 @@ FORMS = {
     **dict.fromkeys(("Conv", "ConvInteger"), local_convolution(1)),
     "QLinearConv": local_convolution(3),
 }
+_COSTS = {
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), OnnxConvolutionCost()),
+    "ConvTranspose": OnnxConvolutionCost(is_transposed=True),
+    "QLinearConv": OnnxConvolutionCost(weight=3),
+}
 
 
 def register(onnx: Dialect) -> None:
@@ -236,4 +242,4 @@ def register(onnx: Dialect) -> None:
         "Attention": _attention,
     }
     for name, rule in table.items():
-        onnx.op(f"onnx.{name}", traits=[Pure], rule=rule)
+        onnx.op(f"onnx.{name}", traits=[Pure], rule=rule, cost=_COSTS.get(name))

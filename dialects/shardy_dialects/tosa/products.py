@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shardy_dialects.tosa.convolution_cost import TransposedCost
 from shardy_py.ir.graph.program import Op
 from shardy_py.plugins import Dialect, Pure
 from shardy_py.sharding import einsum
@@ -36,4 +37,5 @@ def _with_zero_points(
 def register(tosa: Dialect) -> None:
     """Define the ops."""
     for name, description in RULES.items():
-        tosa.op(f"tosa.{name}", traits=[Pure], rule=_with_zero_points(*description))
+        cost = TransposedCost() if name == "transpose_conv2d" else None
+        tosa.op(f"tosa.{name}", traits=[Pure], rule=_with_zero_points(*description), cost=cost)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from shardy_dialects.tosa.convolution_cost import DepthwiseCost
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins import Dialect, Pure, Shard, no_local_form, with_window
@@ -132,4 +133,5 @@ def _fill(op: Op, shard: Shard) -> Value:
 def register(tosa: Dialect) -> None:
     """Define the ops."""
     for name, family in FAMILIES.items():
-        tosa.op(f"tosa.{name}", traits=[Pure], rule=family.rule, any_sizes=True, local=family.localize)
+        cost = DepthwiseCost() if name == "depthwise_conv2d" else None
+        tosa.op(f"tosa.{name}", traits=[Pure], rule=family.rule, any_sizes=True, local=family.localize, cost=cost)

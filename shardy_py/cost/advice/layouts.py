@@ -96,7 +96,7 @@ class InputAdvice:
         layouts: The layouts, the best first; those that do not fit come last.
         devices: The number of devices.
         machine: The name of the machine.
-        text: The program with the best layout that was planned, and its constraints.
+        text: The program with the plan and its constraints.
         warnings: What is worth knowing of the program.
     """
 

@@ -168,8 +168,8 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        is_sent = any(item.halo is None for item in priced) and not node.kind.may_communicate
-        if is_sent or any(item.transfer.kind == "all_reduce" for item in priced):
+        own = [item.transfer.kind for item in priced if item.halo is None]
+        if "all_reduce" in own or (own and not kind.may_communicate):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)

@@ -309,3 +309,22 @@ def test_nodes_in_graphs_of_nodes_have_specifications(name: str, kind: str) -> N
         }
         assert specified & inside
         assert specified <= inside | {name for item in graph.node for name in item.input}
+
+
+@pytest.mark.parametrize(
+    ("kind", "kernel", "group", "count"),
+    [
+        ("Conv", (8, 4, 3, 3), 1, 2 * (2 * 8 * 6 * 6) * (4 * 3 * 3)),
+        ("Conv", (4, 1, 3, 3), 4, 2 * (2 * 4 * 6 * 6) * (3 * 3)),
+        ("ConvTranspose", (4, 6, 3, 3), 1, 2 * (2 * 4 * 8 * 8) * (6 * 3 * 3)),
+    ],
+    ids=["one group", "depthwise", "transposed"],
+)
+def test_operations_of_convolutions_are_two_for_each_product(
+    kind: str, kernel: tuple[int, ...], group: int, count: int
+) -> None:
+    """A device has its share of the sequences, whatever the space."""
+    builder = ModelBuilder(("x", (2, 4, 8, 8)))
+    model = builder.build(builder.node(kind, "x", builder.weight(*kernel), group=group))
+    cost = sdy.propagate(model, {"d": 2}, in_shardings={"x": ("d",)}).cost(machine="cpu-8")
+    assert (cost.total_flops.value, cost.flops.value) == (count, count / 2)

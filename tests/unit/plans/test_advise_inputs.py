@@ -89,6 +89,11 @@ def test_a_program_without_a_mesh_is_refused():
         advise_inputs(NETWORK, machine="cpu-8")
 
 
+def test_one_device_leaves_all_replicated():
+    """A layout has a name, though there is no axis to shard over."""
+    assert advise_inputs(NETWORK, {"data": 1}, machine="cpu-8").best.name == "replicated"
+
+
 def _stack(kinds) -> str:
     arguments = ", ".join(
         f"%a{index}: {kind} loc(\"w[{index // 2}]['w{index % 2 + 1}']\")" for index, kind in enumerate(kinds)

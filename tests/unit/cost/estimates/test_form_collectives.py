@@ -50,6 +50,27 @@ def test_a_halo_of_an_author_is_estimated_as_it_is_counted():
     assert {item.axes for item in estimated.transfers} == {'{"rows"}'}
 
 
+class _KnownCost(sdy.plugins.CostOpInterface):
+    def get_flops(self, op):
+        return 1000.0
+
+
+def test_an_op_whose_form_sums_over_devices_keeps_its_own_work():
+    """What the form sends stands beside the operations of the op, also where that is a sum."""
+    image = sdy.Dialect("image")
+
+    def local_sum(op, shard):
+        return [shard.ops.all_reduce(shard.emit, shard.operands[0], ((0, 1, 2, 3),), sdy.Combiner.ADD)]
+
+    traits = [sdy.plugins.Pure]
+    image.op("image.blur", rule="i j -> i j", permutation="i", traits=traits, local=local_sum, cost=_KnownCost())
+    registry = sdy.Registry.from_entry_points(plugins=[_Plugin(image)])
+    session = Session.open(_blurred().program, registry=registry)
+    cost = session.price(session.solve(), profile="none").cost
+    assert {item.kind for item in cost.transfers} == {"all_reduce"}
+    assert (cost.total_flops.value, cost.flops.value) == (1000.0, 250.0)
+
+
 def test_an_estimate_leaves_the_program_as_it_was():
     """The local form runs beside the program: nothing of it stays there."""
     session = Session.open(_blurred().program, registry=_blur()[1])

@@ -58,3 +58,36 @@ def test_space_of_images_with_dynamic_sizes_is_gathered() -> None:
     text = MODULES["depthwise"][0].replace("2x4x4x", "?x4x4x")
     result = sdy.propagate(text, {"d": 2}, in_shardings={0: (None, "d", None, None)})
     assert "stablehlo.all_gather" in result.local().text
+
+
+_IMAGE, _ONE = "tensor<2x8x8x4xf32>", "tensor<1xf32>"
+_CONVOLUTIONS = {
+    "depthwise_conv2d": (
+        "3x3x4x2",
+        "2x8x8x8",
+        "dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>",
+        2 * (2 * 8 * 8 * 8) * (3 * 3),
+    ),
+    "transpose_conv2d": (
+        "8x3x3x4",
+        "2x10x10x8",
+        "out_pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>",
+        2 * (2 * 8 * 8 * 4) * (8 * 3 * 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _CONVOLUTIONS)
+def test_operations_of_convolutions_are_two_for_each_product(name: str) -> None:
+    """A device has its share of the sequences."""
+    kernel, result, attributes, count = _CONVOLUTIONS[name]
+    types = f"{_IMAGE}, tensor<{kernel}xf32>, tensor<8xf32>, {_ONE}, {_ONE}"
+    text = main(
+        f"2x8x8x4xf32 {kernel}xf32 8xf32",
+        f"{result}xf32",
+        f"""%z = "tosa.const"() <{{values = dense<0.0> : {_ONE}}}> : () -> {_ONE}
+    %0 = tosa.{name} %arg0, %arg1, %arg2, %z, %z {{acc_type = f32, {attributes}}} : ({types}) -> tensor<{result}xf32>
+    return %0 : tensor<{result}xf32>""",
+    )
+    cost = sdy.propagate(text, {"d": 2}, in_shardings={0: ("d",)}).cost(machine="cpu-8")
+    assert (cost.total_flops.value, cost.flops.value) == (count, count / 2)
