@@ -1,8 +1,8 @@
 """Functions of ops on arrays of numpy, for ``shardy check tosa`` and for runs on virtual devices.
 
 Floats are as precise as numpy has them. Products, sums of windows and negations of integers are exact, and are clamped
-to the type of the result. ``rescale`` and ``resize``, which round in ways of their own, and ops on bits that numpy
-lacks are left out.
+to the type of the result. Casts, tables, shifts, ``rescale`` and ``resize``, which round in ways of their own, and ops
+that numpy lacks are left out.
 """
 
 from __future__ import annotations
