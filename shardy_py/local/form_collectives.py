@@ -7,12 +7,11 @@ from itertools import count
 
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.program import Block, Op, Region
-from shardy_py.ir.interfaces.local import LocalEmitter, LocalSemantics, Shard, local_type
+from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalSemantics, Shard, local_type
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.local.collectives import CollectiveOptions
 from shardy_py.local.fallback import Fallback
-from shardy_py.local.local_ops import find_local_ops
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import TensorSharding
 
@@ -20,7 +19,7 @@ Shardings = Sequence[TensorSharding | None]
 
 
 def collectives_of_form(
-    op: Op, operands: Shardings, results: Shardings, semantics: OpSemantics
+    op: Op, operands: Shardings, results: Shardings, semantics: OpSemantics, ops: LocalOps
 ) -> tuple[LocalCollective, ...]:
     """Return the collectives by which the local form of an op gets elements of other devices; () without such a form.
 
@@ -32,6 +31,7 @@ def collectives_of_form(
         operands: The shardings of its operands.
         results: The shardings of its results.
         semantics: What is known about ops.
+        ops: The ops for communication.
     """
     program, meshes = op.program, op.program.meshes
     form = semantics.get_local(op) if isinstance(semantics, LocalSemantics) else None
@@ -39,7 +39,6 @@ def collectives_of_form(
     if rule is None:
         return ()
     try:
-        ops = find_local_ops(program, semantics)
         types = [local_type(value.type, item, meshes) for value, item in zip(op.operands, operands, strict=True)]
     except UnsupportedError:
         return ()

@@ -175,7 +175,7 @@ def check_plugin(
             if sample is None and not special:
                 without_sample.append(definition.key)
             samples = [] if sample is None else [sample]
-        ops += [_check_op(op, function, registry, seed) for op in samples if not op.regions]
+        ops += [_check_op(op, function, registry, seed) for op in samples if _can_be_tried_alone(op)]
     checks = [
         _check_program(name, graph, functions, registry, trials=trials, seed=seed)
         for (name, _), graph in zip(sources, graphs, strict=True)
@@ -284,6 +284,11 @@ def _check_program(
         way = _random_shardings(shapes, axes, random)
         problems += _run_problem(copy_program(program), functions, mesh, way, registry, seed)
     return ProgramRuns(name, trials, tuple(problems))
+
+
+def _can_be_tried_alone(op: Op) -> bool:
+    """Return whether operands of an op can be made up, and its function needs no functions of regions."""
+    return not op.regions and all(isinstance(value.type, TensorType) for value in op.operands)
 
 
 def _needs_function(op: Op, registry: Registry) -> bool:

@@ -110,7 +110,7 @@ class _Heads:
         operands |= {
             number: 1 for position in self.pasts if (number := operand_at(op, position)) >= 0 and shape_of(op, number)
         }
-        results = _results(op, {0: 2, 1: 1, 2: 1})
+        results = _results(op, {0: 2, 1: 1, 2: 1, 3: 1})
         sizes = [shape_of(op, number)[dim] for number, dim in operands.items()]
         if any(size % count for size in sizes):
             return tied(op, ties)

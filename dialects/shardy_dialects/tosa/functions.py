@@ -1,7 +1,8 @@
 """Functions of ops on arrays of numpy, for ``shardy check tosa`` and for runs on virtual devices.
 
-All numbers are as precise as numpy has them. ``rescale`` and ``resize``, which round in ways of their own, and ops on
-bits that numpy lacks are left out.
+Floats are as precise as numpy has them. Products, sums of windows and negations of integers are exact, and are clamped
+to the type of the result. Casts, tables, shifts, ``rescale`` and ``resize``, which round in ways of their own, and ops
+that numpy lacks are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,37 @@ def _numbers(value: Any) -> list[int]:
     return [int(item) for item in getattr(value, "values", value)]
 
 
+def _wide(x: Any) -> Any:
+    """Return integers with 64 bits, and floats as they are."""
+    return x.astype(np.int64) if x.dtype.kind in "iu" else x
+
+
+def _zero_point(x: Any) -> Any:
+    return 0 if x is None else x.item()
+
+
+def _clamped(values: Any, op: Any) -> Any:
+    """Return integers in the type of the result of an op, and floats as they are."""
+    if values.dtype.kind not in "iu":
+        return values
+    bits = int(op.results[0].type.element_type.removeprefix("i"))
+    largest = (1 << bits - 1) - 1
+    return np.clip(values, ~largest, largest).astype(f"int{bits}" if bits in (8, 16, 32) else np.int64)
+
+
+def _mul(x: Any, y: Any, shift: Any = (0,), *, op: Any) -> Any:
+    product, bits = _wide(x) * _wide(y), int(shift[0])
+    return _clamped(product + (1 << bits - 1) >> bits if bits else product, op)
+
+
+def _matmul(x: Any, y: Any, a: Any = None, b: Any = None, *, op: Any) -> Any:
+    return _clamped((_wide(x) - _zero_point(a)) @ (_wide(y) - _zero_point(b)), op)
+
+
+def _products(equation: str, windows: Any, w: Any, y: Any, z: Any) -> Any:
+    return np.einsum(equation, _wide(windows) - _zero_point(y), _wide(w) - _zero_point(z))
+
+
 def _windows(x: Any, kernel: tuple[int, ...], op: Any, fill: Any) -> Any:
     """Return the windows of padded images, as further dimensions behind the channels."""
     pads, dilation = _numbers(op.attributes["pad"]), _numbers(op.attributes.get("dilation", (1,) * len(kernel)))
@@ -29,28 +61,31 @@ def _windows(x: Any, kernel: tuple[int, ...], op: Any, fill: Any) -> Any:
     return windows[(slice(None), *strides, slice(None), *inside)]
 
 
-def _conv2d(x: Any, w: Any, b: Any, y: Any = (0,), z: Any = (0,), *, op: Any) -> Any:
-    return np.einsum("npqckl,oklc->npqo", _windows(x, w.shape[1:3], op, y[0]) - y[0], w - z[0]) + b
+def _conv2d(x: Any, w: Any, b: Any, y: Any = None, z: Any = None, *, op: Any) -> Any:
+    return _clamped(_products("npqckl,oklc->npqo", _windows(x, w.shape[1:3], op, _zero_point(y)), w, y, z) + b, op)
 
 
-def _conv3d(x: Any, w: Any, b: Any, y: Any = (0,), z: Any = (0,), *, op: Any) -> Any:
-    return np.einsum("ndpqcjkl,ojklc->ndpqo", _windows(x, w.shape[1:4], op, y[0]) - y[0], w - z[0]) + b
+def _conv3d(x: Any, w: Any, b: Any, y: Any = None, z: Any = None, *, op: Any) -> Any:
+    return _clamped(_products("ndpqcjkl,ojklc->ndpqo", _windows(x, w.shape[1:4], op, _zero_point(y)), w, y, z) + b, op)
 
 
-def _depthwise(x: Any, w: Any, b: Any, y: Any = (0,), z: Any = (0,), *, op: Any) -> Any:
-    result = np.einsum("npqckl,klcm->npqcm", _windows(x, w.shape[:2], op, y[0]) - y[0], w - z[0])
-    return result.reshape(*result.shape[:3], -1) + b
+def _depthwise(x: Any, w: Any, b: Any, y: Any = None, z: Any = None, *, op: Any) -> Any:
+    result = _products("npqckl,klcm->npqcm", _windows(x, w.shape[:2], op, _zero_point(y)), w, y, z)
+    return _clamped(result.reshape(*result.shape[:3], -1) + b, op)
 
 
 def _max_pool(x: Any, *, op: Any) -> Any:
-    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
     return _windows(x, tuple(_numbers(op.attributes["kernel"])), op, least).max((-2, -1))
 
 
-def _avg_pool(x: Any, y: Any = (0,), z: Any = (0,), *, op: Any) -> Any:
+def _avg_pool(x: Any, y: Any = None, z: Any = None, *, op: Any) -> Any:
     kernel = tuple(_numbers(op.attributes["kernel"]))
-    total = _windows(x - y[0], kernel, op, 0).sum((-2, -1))
-    return total / _windows(np.ones_like(x), kernel, op, 0).sum((-2, -1)) + z[0]
+    total = _windows(_wide(x) - _zero_point(y), kernel, op, 0).sum((-2, -1))
+    averages = total / _windows(np.ones_like(total, shape=x.shape), kernel, op, 0).sum((-2, -1))
+    if total.dtype.kind in "iu":
+        averages = np.floor(averages + 0.5).astype(total.dtype)
+    return _clamped(averages + _zero_point(z), op)
 
 
 def _slice(x: Any, start: Any, size: Any) -> Any:
@@ -72,11 +107,11 @@ def _clamp(x: Any, *, op: Any) -> Any:
     return np.clip(x, low, high).astype(x.dtype)
 
 
-_erf = np.vectorize(erf, otypes=[np.float32])
+_erf = np.vectorize(erf, otypes=[np.float64])
 
 
-def _negate(x: Any, y: Any = (0,), z: Any = (0,)) -> Any:
-    return z[0] - (x - y[0])
+def _negate(x: Any, y: Any = None, z: Any = None, *, op: Any) -> Any:
+    return _clamped(_zero_point(z) - (_wide(x) - _zero_point(y)), op)
 
 
 def _fft(real: Any, imaginary: Any, *, op: Any) -> Any:
@@ -115,18 +150,18 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         **{name: getattr(np, name) for name in ("equal", "greater", "greater_equal", "maximum", "minimum")},
         "add": np.add,
         "sub": np.subtract,
-        "mul": lambda x, y, shift=None: x * y,
+        "mul": _mul,
         "pow": np.power,
         "intdiv": lambda x, y: np.trunc(x / np.where(y == 0, 1, y)).astype(x.dtype),
         "negate": _negate,
         "select": np.where,
         "identity": lambda x: x,
         "clamp": _clamp,
-        "erf": lambda x: _erf(x),
+        "erf": lambda x: _erf(x).astype(x.dtype),
         "reciprocal": lambda x: 1 / x,
         "rsqrt": lambda x: 1 / np.sqrt(x),
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-        "matmul": lambda x, y, a=(0,), b=(0,): (x - a) @ (y - b),
+        "matmul": _matmul,
         **{f"reduce_{name}": _reduced(name) for name in ("all", "any", "max", "min", "sum", "prod")},
         "reduce_product": _reduced("prod"),
         "argmax": lambda x, op: x.argmax(op.attributes["axis"]).astype(np.int32),

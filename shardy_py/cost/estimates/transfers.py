@@ -17,6 +17,7 @@ from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
 from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
+from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.op_names import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -28,12 +29,13 @@ from shardy_py.ir.graph.op_names import (
     RESHARD,
     SHARDED_TO_UNREDUCED,
 )
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.costs import OwnCollective
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.local.form_collectives import collectives_of_form
+from shardy_py.local.local_ops import find_local_ops
 from shardy_py.plugins import Registry
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.mesh import Mesh
@@ -115,6 +117,8 @@ class TransferPricer:
     mesh: Mesh | None = None
     local_ops: LocalOps | None = None
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
+    # The search goes through the whole program.
+    _form_ops: list[LocalOps | None] = field(factory=list, init=False, eq=False)
 
     def check_meshes(self) -> None:
         """Check that the meshes of all values seen fit the machine, whether something is sent along them or not.
@@ -191,9 +195,10 @@ class TransferPricer:
         priced: list[Priced] = []
         operands, results = ([sizes.sharding(value) for value in values] for values in (op.operands, op.results))
         mesh = next((sizes.mesh(item) for item in (*operands, *results) if item is not None), None)
-        if mesh is None:
+        local_ops = None if mesh is None else self._ops_for_forms(op.program)
+        if mesh is None or local_ops is None:
             return []
-        for written in collectives_of_form(op, operands, results, self.registry):
+        for written in collectives_of_form(op, operands, results, self.registry, local_ops):
             collective = _own_collective(written, mesh)
             group = self._own_group(collective, mesh)
             before, after = _bytes_around(written, group.devices)
@@ -203,6 +208,15 @@ class TransferPricer:
             halo = Halo(0, sent, (), mesh, is_gathered=written.kind == "all_gather", read_bytes=0)
             priced.append(Priced(node, transfer, halo=halo))
         return priced
+
+    def _ops_for_forms(self, program: Program) -> LocalOps | None:
+        """Return the ops with which local forms communicate; None where no dialect has any."""
+        if not self._form_ops:
+            try:
+                self._form_ops.append(find_local_ops(program, self.registry))
+            except UnsupportedError:
+                self._form_ops.append(None)
+        return self._form_ops[0]
 
     def _priced_sdy(self, node: Node) -> Priced:
         kind = node.op.name.removeprefix("sdy.")

@@ -27,6 +27,7 @@ from shardy_py.values import frozen
 
 _LONGEST_LINE = 200
 _UNKNOWN_OP = re.compile(r"Operation (\w+)\.[\w.]+ is not registered")
+_NO_MEMREF = "kernels have no ops of memref: buffers are tensors, or pointers of llvm"
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -113,11 +114,8 @@ def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _Lin
     except (XdslParseError, VerifyException) as error:
         hint = "write the ops in the document's form or in generic form"
         if (unknown := _UNKNOWN_OP.search(str(error))) is not None:
-            hint = (
-                f"kernels have no ops of {unknown[1]}: buffers are tensors, or pointers of llvm"
-                if (unknown[1] == "memref")
-                else "the reference of kernels lists the dialects that modules may have"
-            )
+            is_memref = unknown[1] == "memref"
+            hint = _NO_MEMREF if is_memref else "the reference of kernels lists the dialects that modules may have"
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
     return KernelModule(module, name)

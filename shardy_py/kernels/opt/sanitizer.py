@@ -7,6 +7,7 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
@@ -38,7 +39,7 @@ def sanitize(
     stage: str = "",
     warp: int = WARP,
 ) -> list[Diagnostic]:
-    """Return the faults of a module, one per op and kind, each with the line of its op.
+    """Return the faults of a module, one per op and kind, each with the line of its op, or its file where MLIR read it.
 
     Races, reads of undefined memory, accesses out of bounds or off their alignment, and divisions by zero do not end
     the run, so that others are found behind them; a barrier or an exchange that not all threads reach does.
@@ -62,7 +63,11 @@ def sanitize(
         raise
     except ShardyError as error:
         ending = list(error.diagnostics)
-    return [*recorded.values(), *ending, *wrong_start_values(kernel)]
+    # The stage is the location of an op that has no line.
+    faults = [
+        evolve(item, location=kernel.name) if item.location == stage else item for item in (*recorded.values(), *ending)
+    ]
+    return [*faults, *wrong_start_values(kernel)]
 
 
 def wrong_start_values(kernel: KernelModule) -> list[Diagnostic]:

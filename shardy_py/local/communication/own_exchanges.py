@@ -164,7 +164,7 @@ class OwnExchanges:
     def _sent_by_form(self, op: Op, operands: Shardings, results: Shardings) -> float:
         """Return the bytes that a device sends in the collectives of the local form of an op."""
         total = 0.0
-        for collective in collectives_of_form(op, operands, results, self.semantics):
+        for collective in collectives_of_form(op, operands, results, self.semantics, self.ops):
             devices = len(collective.groups[0])
             factor = {"all_gather": 1 / devices, "reduce_scatter": devices}.get(collective.kind, 1.0)
             total += factor * shard_bytes(collective.type, None, self.mesh) * sends_of(collective, self.mesh.total_size)

@@ -198,10 +198,7 @@ def constant_array(op: Op) -> Array:
 def missing_functions(names: Iterable[str]) -> OptionError:
     """Return the error for ops that have no function."""
     message = f"there is no function for {', '.join(sorted(set(names)))}"
-    hint = (
-        "functions={'toy.add': lambda x, y: x + y}, or FUNCTIONS of its plugin; for an op with regions a function with"
-    )
-    hint += " a parameter regions"
+    hint = "functions={'toy.add': lambda x, y: x + y}, or FUNCTIONS of its plugin; with regions: lambda x, regions: ..."
     return OptionError(Diagnostic("missing-function", message, hint=hint))
 
 

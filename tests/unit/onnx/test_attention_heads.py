@@ -11,6 +11,7 @@ pytest.importorskip("onnx", reason="models are made by the package onnx: pip ins
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install 'shardy_py[onnx]'")
 
 import numpy as np
+from onnx import TensorProto, helper
 
 import shardy_py as sdy
 from tests.unit.onnx.microsoft_cases import FusedBuilder
@@ -58,3 +59,18 @@ def test_heads_with_one_bias_for_all_are_whole() -> None:
     model = b.build(b.fused("MultiHeadAttention", "x", "x", "x", b.weight(24), num_heads=2))
     result = sdy.propagate(model, {"m": 2}, in_shardings={"x": (None, None, "m")})
     assert result.results[0] is None or result.results[0].is_fully_replicated
+
+
+def test_weights_of_attention_have_the_heads_of_the_device() -> None:
+    """The fourth result, the weights of queries and keys, is sharded by heads, as the keys and values are."""
+    b = FusedBuilder(("x", (4, 6, 8)), ("y", (4, 6, 8)))
+    ends = [b.node("MatMul", name, b.weight(8, 16)) for name in ("x", "y", "y")]
+    names = b.fused("MultiHeadAttention", *ends, num_heads=4, outputs=4)
+    model = b.build(*names)
+    for output, shape in zip(model.graph.output, ((4, 6, 16), (4, 4, 6, 4), (4, 4, 6, 4), (4, 4, 6, 6)), strict=True):
+        output.CopyFrom(helper.make_tensor_value_info(output.name, TensorProto.FLOAT, shape))
+    result = sdy.propagate(model, {"m": 2}, in_shardings=_WEIGHTS, explicit_collectives=True)
+    assert [str(item) for item in result.results[1:]] == ['<@mesh, [{}, {"m"}, {}, {}]>'] * 3
+    local = result.local()
+    assert local.collectives == ()
+    assert [dim.dim_value for dim in local.module.graph.output[3].type.tensor_type.shape.dim] == [4, 2, 6, 6]

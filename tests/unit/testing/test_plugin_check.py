@@ -265,6 +265,22 @@ def test_a_function_that_fails_on_shards_is_a_problem() -> None:
     assert any("IndexError" in problem and "in the function of toy.first" in problem for problem in run.problems)
 
 
+def test_an_op_with_an_operand_that_is_no_tensor_runs_in_programs_only() -> None:
+    """No operand such as TOSA's shapes can be made up, so that the op is not tried alone, and nothing is wrong."""
+    pytest.importorskip("jaxlib", reason="MLIR reads the module")
+    import shardy_dialects.tosa
+
+    text = """func.func @main(%x: tensor<4x6xf32>) -> tensor<4x2x3xf32> {
+  %s = tosa.const_shape {values = dense<[4, 2, 3]> : tensor<3xindex>} : () -> !tosa.shape<3>
+  %0 = tosa.reshape %x, %s : (tensor<4x6xf32>, !tosa.shape<3>) -> tensor<4x2x3xf32>
+  return %0 : tensor<4x2x3xf32>
+}"""
+    report = check_plugin(shardy_dialects.tosa, shardy_dialects.tosa.FUNCTIONS, {"reshape": text})
+    assert "tosa.reshape" not in {item.name for item in report.ops}
+    (run,) = report.programs
+    assert (run.problems, run.runs > 0) == ((), True)
+
+
 def test_an_installed_plugin_is_checked_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is that of an installed plugin where no file has it; the closest one is proposed for a wrong name."""
     import shardy_dialects.tosa

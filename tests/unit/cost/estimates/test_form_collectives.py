@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shardy_py as sdy
+from shardy_py.cost.estimates import transfers
 from shardy_py.cost.session import Session
 from tests.unit.dialects.tosa.modules import MODULES
 
@@ -109,3 +110,19 @@ def test_the_plan_of_a_local_program_counts_halos():
     session = Session.open(MODULES["strided"][0], {"d": 2, "m": 2}, in_shardings={0: (None, "m", "d", None)})
     halos = session.price(session.solve(), profile="none").cost.communication_bytes.value
     assert session.evaluate().cost.communication_bytes.value < halos
+
+
+def test_ops_for_communication_are_searched_once(monkeypatch):
+    """The search goes through the whole program, so that an estimate does not search for each op."""
+    builder = sdy.Builder(mesh={"rows": 4})
+    with builder.function("main", [sdy.tensor(16, 8)]) as (x,):
+        builder.shard(x, '[{"rows"}, {}]')
+        for _ in range(3):
+            x = builder.op("image.blur", [x], [sdy.tensor(16, 8)])
+        builder.return_(x)
+    session = Session.open(builder.program, registry=_blur()[1])
+    solution, searches = session.solve(), []
+    search = transfers.find_local_ops
+    monkeypatch.setattr(transfers, "find_local_ops", lambda *args: searches.append(args) or search(*args))
+    assert session.price(solution, profile="none").cost.communication_bytes.value == 3 * 2 * 8 * 4 * 3 / 4
+    assert len(searches) == 1

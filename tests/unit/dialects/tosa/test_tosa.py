@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("jaxlib", reason="MLIR reads the modules")
 
+import numpy as np
+
 import shardy_py as sdy
 from shardy_dialects.tosa.functions import FUNCTIONS
 from shardy_py.testing import run_sharded
@@ -91,3 +93,52 @@ def test_operations_of_convolutions_are_two_for_each_product(name: str) -> None:
     )
     cost = sdy.propagate(text, {"d": 2}, in_shardings={0: ("d",)}).cost(machine="cpu-8")
     assert (cost.total_flops.value, cost.flops.value) == (count, count / 2)
+
+
+def test_products_of_integers_do_not_wrap() -> None:
+    """Sums of products of bytes have the numbers of the result's type, and `shift` divides, half up."""
+    text = main(
+        "1x2x40xi8 1x40x2xi8 2x2xi32 1x1x1x2xi8",
+        "1x2x2xi32 2x2xi32 1x1x1x2xi8",
+        """
+      %z = "tosa.const"() <{values = dense<1> : tensor<1xi8>}> : () -> tensor<1xi8>
+      %s = "tosa.const"() <{values = dense<3> : tensor<1xi8>}> : () -> tensor<1xi8>
+      %0 = tosa.matmul %arg0, %arg1, %z, %z
+          : (tensor<1x2x40xi8>, tensor<1x40x2xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2xi32>
+      %1 = tosa.mul %arg2, %arg2, %s : (tensor<2x2xi32>, tensor<2x2xi32>, tensor<1xi8>) -> tensor<2x2xi32>
+      %2 = tosa.negate %arg3, %z, %z : (tensor<1x1x1x2xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x1x1x2xi8>
+      return %0, %1, %2 : tensor<1x2x2xi32>, tensor<2x2xi32>, tensor<1x1x1x2xi8>""",
+    )
+    matrices = np.full((1, 2, 40), 101, np.int8), np.full((1, 40, 2), 101, np.int8)
+    others = np.full((2, 2), 70000, np.int32), np.array([[[[-128, 5]]]], np.int8)
+    run = run_sharded(text, FUNCTIONS, {"m": 2}, *matrices, *others, in_shardings={0: (None, None, "m")})
+    assert run.ok, run.difference
+    product, scaled, negated = run.results
+    assert (product == 400000).all()
+    assert (scaled == 612500000).all()
+    assert negated.ravel().tolist() == [127, -3]
+
+
+def test_windows_of_integers_do_not_wrap() -> None:
+    """Convolutions of bytes add up numbers of 32 bits, and averages are rounded."""
+    attributes = "pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>"
+    text = main(
+        "1x4x4x8xi8 2x2x2x8xi8 2xi32",
+        "1x2x2x2xi32 1x2x2x8xi8",
+        f"""
+      %z = "tosa.const"() <{{values = dense<0> : tensor<1xi8>}}> : () -> tensor<1xi8>
+      %0 = tosa.conv2d %arg0, %arg1, %arg2, %z, %z {{
+        acc_type = i32, dilation = array<i64: 1, 1>, {attributes}
+      }} : (tensor<1x4x4x8xi8>, tensor<2x2x2x8xi8>, tensor<2xi32>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2x2xi32>
+      %1 = tosa.avg_pool2d %arg0, %z, %z {{acc_type = i32, kernel = array<i64: 2, 2>, {attributes}}}
+          : (tensor<1x4x4x8xi8>, tensor<1xi8>, tensor<1xi8>) -> tensor<1x2x2x8xi8>
+      return %0, %1 : tensor<1x2x2x2xi32>, tensor<1x2x2x8xi8>""",
+    )
+    image = np.where(np.arange(128).reshape(1, 4, 4, 8) % 16 < 8, 100, 101).astype(np.int8)
+    inputs = image, np.full((2, 2, 2, 8), 10, np.int8), np.array([7, 8], np.int32)
+    run = run_sharded(text, FUNCTIONS, {"m": 2}, *inputs, in_shardings={0: (None, "m", None, None)})
+    assert run.ok, run.difference
+    sums, averages = run.results
+    assert sums[0, 0, 0].tolist() == [32167, 32168]
+    assert averages.dtype == np.int8
+    assert (averages == 101).all()

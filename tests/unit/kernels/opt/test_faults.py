@@ -105,6 +105,15 @@ def test_faults_behind_passes_have_the_lines_of_the_file() -> None:
     assert {(item.op, item.location) for item in faults} == {("llvm.store", "k.mlir:8")}
 
 
+def test_faults_of_a_module_that_mlir_reads_name_its_file() -> None:
+    """The lines of its generic form are not those of the file, so that a fault names the file alone, not a stage."""
+    text = TWO_FAULTS.replace("  %tile =", '  %less = arith.cmpi "slt", %t, %one : index\n  %tile =')
+    kernel = read_module(text, "k.mlir")
+    arguments = module_arguments(kernel)
+    faults = sanitize(kernel, launch_of_module(kernel), arguments, random_inputs(arguments, 0), stage="initial")
+    assert [item.location for item in faults] == ["k.mlir"] * 3
+
+
 def test_parts_of_bytes_are_no_undefined_reads() -> None:
     """A thread that writes four bits of an undefined byte keeps the other four, whatever they are."""
     kernel = read_module(HALVES, "k.mlir")
