@@ -1,4 +1,4 @@
-"""The parts of all plugins in one: what two of them define belongs to the first, and is a problem."""
+"""Merged parts of all plugins: what several plugins define belongs to the first one, and is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def merge_parts(
     emitters: Iterable[tuple[str, KernelEmitter]],
     devices: Iterable[tuple[str, Path]],
 ) -> tuple[dict[str, Any], list[tuple[list[str], Diagnostic]]]:
-    """Return the fields of a `Registry` that hold the parts of plugins, and a problem for each of several owners.
+    """Return the fields of a `Registry` that hold the parts of plugins, and the parts that several plugins define.
 
     Args:
         owned: The dialects with their owners.
@@ -35,16 +35,16 @@ def merge_parts(
         devices: The files of device specs with their owners.
 
     Returns:
-        The fields, sorted by name, and the owners of each part that has several, with the problem.
+        The fields, each sorted by name, and for each part that several plugins define its owners, with a diagnostic.
     """
     definitions, op_clashes = _first_of_each(
         [(owner, item.key, item) for owner, dialect in owned for item in dialect.definitions], _op_clash
     )
-    types, _type_clashes = _first_of_each(
+    types, type_clashes = _first_of_each(
         [(owner, item.name, item) for owner, dialect in owned for item in dialect.types], _type_clash
     )
-    classes, _pass_clashes = _first_of_each([(owner, class_.name, class_) for owner, class_ in passes], _pass_clash)
-    guarded_frontends, _frontend_clashes = _first_of_each(
+    classes, pass_clashes = _first_of_each([(owner, class_.name, class_) for owner, class_ in passes], _pass_clash)
+    guarded_frontends, frontend_clashes = _first_of_each(
         [(owner, item.name, _guard_frontend(item, owner)) for owner, item in frontends], _frontend_clash
     )
     guarded_emitters, emitter_clashes = _first_of_each(
@@ -68,7 +68,7 @@ def merge_parts(
         "type_owners": _sorted_owners(types),
         "local_ops": {item.name: item.local_ops for _, item in owned if item.local_ops is not None},
     }
-    clashes = [*op_clashes, *_pass_clashes, *_frontend_clashes, *_type_clashes, *emitter_clashes, *device_clashes]
+    clashes = [*op_clashes, *pass_clashes, *frontend_clashes, *type_clashes, *emitter_clashes, *device_clashes]
     return parts, clashes
 
 

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 
 import shardy_py as sdy
+from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.size_expressions import ExpressionFitter
 from shardy_py.torch.modules.symbolic_trace import SizeSymbols, SymbolicTrace, sampled
 from tests.torch.models import Decoder
@@ -33,6 +34,17 @@ class Pooled(nn.Module):
         y = self.up(x.reshape(-1, width)).view(batch, rows + 1, 2, 8).transpose(1, 2)
         y = torch.softmax(y @ y.transpose(-1, -2), -1) @ y
         return y.mean((1, 2)) + y[:, :, :8].sum((1, 2)) / rows
+
+
+class Sums(nn.Module):
+    """Sums along a dimension, for which a sharded input is gathered first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x.cumsum(1) / x.shape[1]).cumsum(0)
 
 
 def graphs_of(parallel: Any) -> set[int]:
@@ -97,6 +109,25 @@ def test_a_program_is_for_the_sizes_between_those_that_it_was_made_at(mesh: Any)
     assert programs[0].counts != programs[1].counts
     with pytest.raises(sdy.ShardyError):
         parallel(torch.randn(8, 15))
+
+
+def test_a_program_is_for_the_sizes_on_which_all_processes_agree(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another process has no program for several sizes, or not for these, this one makes one for each."""
+    for first, second in ((True, True), (False, True), (True, False)):
+        monkeypatch.setattr(ProcessGroups, "all_agree", lambda self, answer, others=first: answer and others)
+        parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(256, 16), {"x": ("data",)}, dynamic_shapes=True)
+        monkeypatch.setattr(ProcessGroups, "all_agree", lambda self, answer, others=second: answer and others)
+        parallel(torch.randn(512, 16))
+        assert len(graphs_of(parallel)) == (1 if first and second else 2)
+
+
+def test_inputs_divide_as_the_example_where_they_are_gathered_at_once(mesh: Any) -> None:
+    """No op has a shard of such an input, only the argument: the program does not cut the padding of uneven ones."""
+    parallel = sdy.parallelize(Sums(), mesh, torch.randn(4, 8, 8), {0: (None, "data")}, dynamic_shapes=True)
+    for shape in ((4, 8, 8), (8, 16, 8), (5, 7, 8)):
+        assert parallel(torch.randn(shape)).shape == shape
+    first, second, third = parallel.sdy_program.steps.values()
+    assert first.graphs is second.graphs is not third.graphs
 
 
 def test_numbers_of_a_program_follow_the_sizes(mesh: Any) -> None:

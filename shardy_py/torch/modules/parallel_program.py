@@ -139,7 +139,7 @@ class ParallelProgram:
         """Return the program for several shapes at some, or None if each has another program."""
         known = self.symbolic.setdefault((flags, cast), {})
         for symbolic in chain.from_iterable(known.values()):
-            step = None if symbolic is None else symbolic.at(shapes)
+            step = self._at(symbolic, shapes)
             if step is not None:
                 return step
         remainders = tuple(tuple(size % len(self.groups.ranks) for size in shape) for shape in shapes)
@@ -154,15 +154,20 @@ class ParallelProgram:
             guards = tuple(guard.expr for guard in self.mode.shape_env.guards[before:])
             symbolic = make_symbolic_step(
                 SymbolicTrace(trace, self.mode, symbols, guards),
-                len(self.groups.ranks),
+                self.groups,
                 lambda trace: self._step_of(trace, first),
             )
         except ShardyError:
             # A program of its own for these shapes may be made, or says what is wrong with them.
             symbolic = None
-        step = None if symbolic is None else symbolic.at(shapes)
+        step = self._at(symbolic, shapes)
         tried += [symbolic] if step is not None else [symbolic, None]
         return step
+
+    def _at(self, symbolic: SymbolicStep | None, shapes: Shapes) -> LocalStep | None:
+        """Return a program at some shapes of inputs, or None if it is not for these on every process."""
+        step = None if symbolic is None else symbolic.at(shapes)
+        return step if symbolic is not None and self.groups.all_agree(step is not None) else None
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:
         import torch

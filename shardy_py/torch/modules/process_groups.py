@@ -44,11 +44,22 @@ class ProcessGroups:
 
     def name(self, groups: Groups) -> str:
         """Return the name of the process group of this device, among the groups of a collective."""
-        by_rank = [[self.ranks[device] for device in group] for group in groups]
-        key = _key(by_rank)
-        if key not in self._known:
-            self._known[key] = _make_process_groups(key, self.device_mesh)
-        return str(self._known[key][self.ranks[self.device]].group_name)
+        return str(self._group(groups).group_name)
+
+    def all_agree(self, answer: bool) -> bool:
+        """Return whether the answer of every process is yes.
+
+        Each process has numbers of its own in its graphs, such as where its shard begins. A decision by them is to be
+        the same on all processes, as otherwise their collectives would differ.
+        """
+        import torch
+        import torch.distributed as dist
+
+        if len(self.ranks) == 1:
+            return answer
+        votes = torch.tensor(int(answer), device=torch.device(self.device_mesh.device_type))
+        dist.all_reduce(votes, dist.ReduceOp.MIN, self._group([range(len(self.ranks))]))
+        return bool(votes.item())
 
     def members(self, groups: Groups) -> Sequence[int]:
         """Return the devices of the group of this device, in the order of the collective."""
@@ -59,6 +70,13 @@ class ProcessGroups:
         members = self.members(groups)
         ranks = sorted(self.ranks[device] for device in members)
         return [ranks.index(self.ranks[device]) for device in members]
+
+    def _group(self, groups: Groups) -> Any:
+        """Return the process group of this device, among some that are made if they are not there yet."""
+        key = _key([[self.ranks[device] for device in group] for group in groups])
+        if key not in self._known:
+            self._known[key] = _make_process_groups(key, self.device_mesh)
+        return self._known[key][self.ranks[self.device]]
 
 
 def check_groups_outside(program: Program, ranks: Sequence[int]) -> None:

@@ -12,6 +12,7 @@ from shardy_py.api.propagate import propagate
 from shardy_py.api.result import Result
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
+from shardy_py.ir.graph.walk import all_values
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan
 from shardy_py.torch.modules.checkpoints import checkpoint_regions, has_checkpoints
@@ -139,7 +140,7 @@ def make_step(
         tuple(port for port, item in zip(outputs, trace.outputs, strict=True) if item.kind != "gradient"),
         builder.counts,
         differentiable(trace, graphs) if tangents else None,
-        tuple(static_shape(value.type) or () for op in localization.program.walk() for value in op.results),
+        tuple(static_shape(value.type) or () for value in all_values(localization.program)),
     )
 
 

@@ -9,6 +9,7 @@ from attrs import evolve, field
 
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.local_tensors import ModulePort
+from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.size_expressions import ExpressionFitter, SizeExpression, Sizes
 from shardy_py.torch.modules.splitting import SplitGraph
 from shardy_py.torch.modules.step import LocalStep, differentiable
@@ -55,7 +56,7 @@ class SymbolicStep:
 
 
 def make_symbolic_step(
-    trace: SymbolicTrace, device_count: int, make: Callable[[JointTrace], LocalStep]
+    trace: SymbolicTrace, groups: ProcessGroups, make: Callable[[JointTrace], LocalStep]
 ) -> SymbolicStep | None:
     """Return the program of a module for all sizes, or None if it is another one at other sizes.
 
@@ -65,9 +66,10 @@ def make_symbolic_step(
 
     Args:
         trace: The module, traced with symbols for sizes.
-        device_count: How many devices there are.
+        groups: The process groups: all processes take the same decisions.
         make: Makes the program at the sizes of a trace.
     """
+    device_count = len(groups.ranks)
     reach = 1 + 16 * device_count
     for factor in (1, reach):
         varied, samples = sampled(trace, device_count, factor, reach)
@@ -76,25 +78,31 @@ def make_symbolic_step(
         steps: list[LocalStep] = []
         for sizes in samples.near:
             steps.append(make(varied.at(sizes)))
-            if _structure(steps[-1]) != _structure(steps[0]):
+            if not groups.all_agree(_structure(steps[-1]) == _structure(steps[0])):
                 break
         else:
-            return _reaching(varied, samples, steps, make)
+            return _reaching(varied, samples, steps, groups, make)
     return None
 
 
 def _reaching(
-    trace: SymbolicTrace, samples: Samples, steps: Sequence[LocalStep], make: Callable[[JointTrace], LocalStep]
+    trace: SymbolicTrace,
+    samples: Samples,
+    steps: Sequence[LocalStep],
+    groups: ProcessGroups,
+    make: Callable[[JointTrace], LocalStep],
 ) -> SymbolicStep | None:
     """Return the program by those at near sizes, for the sizes as far away as it is the same there."""
     sizes = samples.near
     best = _fitted(trace, sizes, steps)
-    for candidates in (samples.smaller, samples.larger) if best is not None else ():
+    if not groups.all_agree(best is not None):
+        return None
+    for candidates in (samples.smaller, samples.larger):
         for far in [far for far in candidates if far not in sizes]:
             step = make(trace.at(far))
             is_same = _structure(step) == _structure(steps[0])
             further = _fitted(trace, [*sizes, far], [*steps, step]) if is_same else None
-            if further is not None:
+            if groups.all_agree(further is not None):
                 best, sizes, steps = further, [*sizes, far], [*steps, step]
                 break
     return best
