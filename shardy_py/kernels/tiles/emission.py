@@ -175,10 +175,13 @@ class _TileEmitter:
         """Return the elements of an operand in the places of a tile of the result."""
         read, value = self.read(op, number, tile), op.operands[number]
         content = self._known[value.id, read.tile]
-        content = self._reshaped(content, [digit.size for digit in read.digits])
         places = [read.spread.index(digit) for digit in read.digits]
         order = sorted(range(len(places)), key=places.__getitem__)
-        if order != list(range(len(order))):
+        is_in_order = order == list(range(len(order)))
+        if is_in_order and read.tile.size == tile.size:
+            return self._reshaped(content, tile.sizes)
+        content = self._reshaped(content, [digit.size for digit in read.digits])
+        if not is_in_order:
             content = self.add(TransposeOp(content, order, _tensor_type(value, [read.digits[i].size for i in order])))
         shape = [digit.size for digit in read.spread]
         if len(places) != len(shape):
