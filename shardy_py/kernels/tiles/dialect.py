@@ -120,7 +120,7 @@ class EntryFuncOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class TileReturnOp(IRDLOperation):
     """The end of an entry function."""
 
     name = "xtile.return"
@@ -133,7 +133,7 @@ def _numbers(values: Sequence[int]) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(builtin.i64, list(values))
 
 
-def _print_window(printer: Printer, op: ExtractOp | InsertOp) -> None:
+def _print_window(printer: Printer, op: TileExtractOp | TileInsertOp) -> None:
     """Write ``[offsets] [shape] [strides]``."""
     print_values(printer, op.offsets, "[", "]")
     for numbers in (op.full_tile_shape, op.strides):
@@ -149,7 +149,7 @@ def _parse_window(parser: Parser) -> tuple[Sequence[SSAValue], list[int], list[i
 
 
 @irdl_op_definition
-class ExtractOp(IRDLOperation):
+class TileExtractOp(IRDLOperation):
     """A tile of a buffer."""
 
     name = "xtile.extract"
@@ -178,7 +178,7 @@ class ExtractOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> ExtractOp:
+    def parse(cls, parser: Parser) -> TileExtractOp:
         """Read what `print` writes."""
         source = parser.parse_unresolved_operand()
         window = _parse_window(parser)
@@ -189,7 +189,7 @@ class ExtractOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InsertOp(IRDLOperation):
+class TileInsertOp(IRDLOperation):
     """Write a tile to a buffer, where it does not overhang."""
 
     name = "xtile.insert"
@@ -222,7 +222,7 @@ class InsertOp(IRDLOperation):
         printer.print_attribute(self.destination.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> InsertOp:
+    def parse(cls, parser: Parser) -> TileInsertOp:
         """Read what `print` writes."""
         source = parser.parse_unresolved_operand()
         parser.parse_keyword("into")
@@ -273,4 +273,4 @@ class MaskOp(IRDLOperation):
         return cls(parser.resolve_operand(source, type_), bounds, parser.resolve_operand(value, type_.element_type))
 
 
-XTILE = Dialect("xtile", [EntryFuncOp, ReturnOp, ExtractOp, InsertOp, MaskOp], [LayoutAttr, TilingInfoAttr])
+XTILE = Dialect("xtile", [EntryFuncOp, TileReturnOp, TileExtractOp, TileInsertOp, MaskOp], [LayoutAttr, TilingInfoAttr])

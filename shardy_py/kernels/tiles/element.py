@@ -28,7 +28,7 @@ from shardy_py.values import frozen
 
 INDEX_BITS = 64
 """The bits that an index has where it becomes an integer."""
-SCALAR_LEVEL = "the scalar level takes it: leave --level tile out"
+SCALAR_LEVEL = "the scalar level takes it: emit(fusion), or leave --level tile out"
 
 
 def refusal(code: str, message: str, op: Op | None) -> UnsupportedError:
@@ -64,7 +64,7 @@ def _widened_condition(byte: TileValue) -> SSAValue | None:
 
 
 class TileSource(Protocol):
-    """Where a scalar body's tensors come from, and where its ops go."""
+    """Source of a scalar body's tensors, and place of its ops."""
 
     def add(self, op: Operation) -> SSAValue:
         """Add an op and return its first result."""

@@ -19,27 +19,27 @@ from shardy_py.kernels.fusion.bodies import region_of
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.fusion.reductions import reduced_dims
-from shardy_py.kernels.tiles.dialect import EntryFuncOp, ExtractOp, InsertOp, LayoutAttr, MaskOp, ReturnOp
+from shardy_py.kernels.tiles.dialect import EntryFuncOp, LayoutAttr, MaskOp, TileExtractOp, TileInsertOp, TileReturnOp
 from shardy_py.kernels.tiles.element import TileElement, TileValue, element_of, refusal
 from shardy_py.kernels.tiles.tensor_ops import (
     TENSOR_OPS,
     BroadcastInDimOp,
     IotaOp,
-    ReduceOp,
+    RegionReturnOp,
     ReshapeOp,
+    TensorReduceOp,
     TransposeOp,
 )
-from shardy_py.kernels.tiles.tensor_ops import ReturnOp as RegionReturnOp
-from shardy_py.kernels.tiles.tiling import Tile, TileRead, power_of_two, read_through
+from shardy_py.kernels.tiles.tiling import TensorTile, TileRead, power_of_two, read_through
 from shardy_py.plugins import ElementBuilder, Registry
 
 MOST_ELEMENTS = 1 << 20
 """The most elements of a tile, as in Triton."""
 
-_Key = tuple[int, Tile]
+_Key = tuple[int, TensorTile]
 
 
-def tile_module(fusion: Fusion, tiles: Sequence[Tile]) -> builtin.ModuleOp:
+def tile_module(fusion: Fusion, tiles: Sequence[TensorTile]) -> builtin.ModuleOp:
     """Return the module of a fusion whose entry function computes a tile of every root.
 
     Args:
@@ -56,8 +56,8 @@ def tile_module(fusion: Fusion, tiles: Sequence[Tile]) -> builtin.ModuleOp:
     buffers = entry.body.block.args[len(fusion.parameters) :]
     for root, tile, buffer in zip(fusion.roots, tiles, buffers, strict=False):
         content = emitter.value_at(root, tile)
-        emitter.builder.insert(InsertOp(content, buffer, emitter.offsets(tile), tile.sizes, tile.strides))
-    emitter.builder.insert(ReturnOp())
+        emitter.builder.insert(TileInsertOp(content, buffer, emitter.offsets(tile), tile.sizes, tile.strides))
+    emitter.builder.insert(TileReturnOp())
     return builtin.ModuleOp([entry])
 
 
@@ -69,7 +69,7 @@ def _tensor_type(value: Value, shape: Sequence[int]) -> builtin.TensorType[Any]:
     return builtin.TensorType(scalar_type(element_dtype(value)), shape)
 
 
-def operand_tile(fusion: Fusion, op: Op, tile: Tile) -> Tile:
+def operand_tile(fusion: Fusion, op: Op, tile: TensorTile) -> TensorTile:
     """Return the tile of a reduction's operands: the reduced dimensions whole, padded to powers of two.
 
     Raises:
@@ -83,7 +83,7 @@ def operand_tile(fusion: Fusion, op: Op, tile: Tile) -> Tile:
     for number, size in enumerate(shape_of(op.operands[0])):
         axes.append((ZERO, power_of_two(size), 1) if number in reduced else next(kept))
     offsets, sizes, strides = zip(*axes, strict=True)
-    return Tile(tile.count, offsets, sizes, strides)
+    return TensorTile(tile.count, offsets, sizes, strides)
 
 
 class _TileEmitter:
@@ -101,13 +101,13 @@ class _TileEmitter:
         self._buffers = {value.id: block.args[number] for number, value in enumerate(fusion.parameters)}
         self._known: dict[_Key, SSAValue] = {}
         self._offsets: dict[Expression, SSAValue] = {}
-        self._reads: dict[tuple[IndexingMap, Tile], TileRead | None] = {}
+        self._reads: dict[tuple[IndexingMap, TensorTile], TileRead | None] = {}
 
     def add(self, op: Operation) -> SSAValue:
         """Add an op and return its first result."""
         return add_op(self.builder, op)
 
-    def offsets(self, tile: Tile) -> list[SSAValue]:
+    def offsets(self, tile: TensorTile) -> list[SSAValue]:
         """Return where a tile begins."""
         for offset in tile.offsets:
             if offset not in self._offsets:
@@ -115,7 +115,7 @@ class _TileEmitter:
                 (self._offsets[offset],) = apply_map(self.builder, map_, [self._tile_id])
         return [self._offsets[offset] for offset in tile.offsets]
 
-    def value_at(self, value: Value, tile: Tile) -> SSAValue:
+    def value_at(self, value: Value, tile: TensorTile) -> SSAValue:
         """Return a tile of a value, behind the tiles that it is computed from: chains may be long."""
         pending = [(value, tile)]
         while pending:
@@ -132,11 +132,11 @@ class _TileEmitter:
                     self._known[result.id, at] = content
         return self._known[value.id, tile]
 
-    def _extracted(self, value: Value, tile: Tile) -> SSAValue:
+    def _extracted(self, value: Value, tile: TensorTile) -> SSAValue:
         source, type_ = self._buffers[value.id], _tensor_type(value, tile.sizes)
-        return self.add(ExtractOp(source, self.offsets(tile), tile.sizes, tile.strides, type_))
+        return self.add(TileExtractOp(source, self.offsets(tile), tile.sizes, tile.strides, type_))
 
-    def _sources(self, op: Op, tile: Tile) -> list[tuple[Value, Tile]]:
+    def _sources(self, op: Op, tile: TensorTile) -> list[tuple[Value, TensorTile]]:
         """Return the tiles of operands that a tile of an op's results is computed from."""
         _check_elements(op)
         if self.fusion.facts[op.id].is_reduction:
@@ -148,7 +148,7 @@ class _TileEmitter:
             return [(value, reduced if number < count else tile.scalar()) for number, value in enumerate(op.operands)]
         return [(value, self.read(op, number, tile).tile) for number, value in enumerate(op.operands)]
 
-    def read(self, op: Op, number: int, tile: Tile) -> TileRead:
+    def read(self, op: Op, number: int, tile: TensorTile) -> TileRead:
         """Return how a tile of an op's result is made of a tile of an operand.
 
         Raises:
@@ -165,13 +165,13 @@ class _TileEmitter:
             raise refusal("tile-op", message, op)
         return read
 
-    def _computed(self, op: Op, tile: Tile) -> Sequence[SSAValue]:
+    def _computed(self, op: Op, tile: TensorTile) -> Sequence[SSAValue]:
         if self.fusion.facts[op.id].is_reduction:
             return self._reduced(op, tile)
         maps = self.fusion.facts[op.id].maps
         return _run_body(self.fusion.registry, _Body(self, tile), op, tile.sizes, maps)
 
-    def moved(self, op: Op, number: int, tile: Tile) -> SSAValue:
+    def moved(self, op: Op, number: int, tile: TensorTile) -> SSAValue:
         """Return the elements of an operand in the places of a tile of the result."""
         read, value = self.read(op, number, tile), op.operands[number]
         content = self._known[value.id, read.tile]
@@ -195,7 +195,7 @@ class _TileEmitter:
         result = builtin.TensorType(type_.element_type, shape)
         return self.add(ReshapeOp(operands=[content], result_types=[result]))
 
-    def index_at(self, tile: Tile, dimension: int) -> SSAValue:
+    def index_at(self, tile: TensorTile, dimension: int) -> SSAValue:
         """Return the index along a dimension of the elements of a tile."""
         type_ = builtin.TensorType(INDEX, tile.sizes)
         numbers = self.add(IotaOp(dimension, builtin.TensorType(builtin.i64, tile.sizes)))
@@ -206,7 +206,7 @@ class _TileEmitter:
         offset = self.add(tensor.SplatOp(self.offsets(tile)[dimension], [], type_))
         return self.add(arith.AddiOp(index, offset))
 
-    def _reduced(self, op: Op, tile: Tile) -> Sequence[SSAValue]:
+    def _reduced(self, op: Op, tile: TensorTile) -> Sequence[SSAValue]:
         """Combine the elements of tiles, those behind the end of a reduced dimension as neutral values."""
         count, fusion = len(op.results), self.fusion
         starts = starts_of(fusion, op)
@@ -226,7 +226,7 @@ class _TileEmitter:
         inner = _Region(fusion.registry, op, 0, block.args, (), Builder(InsertPoint.at_end(block)))
         inner.builder.insert(RegionReturnOp(operands=[inner.results()]))
         types = [_tensor_type(value, tile.sizes) for value in op.results]
-        reduce = ReduceOp([*contents, *inits], dims, types, Region(block))
+        reduce = TensorReduceOp([*contents, *inits], dims, types, Region(block))
         self.builder.insert(reduce)
         return reduce.results
 
@@ -261,9 +261,9 @@ def _run_body(
 
 
 class _Body:
-    """What the scalar body of an op of the fusion reads; implements `TileSource`."""
+    """Tiles that the scalar body of an op of the fusion reads; implements `TileSource`."""
 
-    def __init__(self, emitter: _TileEmitter, tile: Tile) -> None:
+    def __init__(self, emitter: _TileEmitter, tile: TensorTile) -> None:
         self.add = emitter.add
         self._emitter = emitter
         self._tile = tile
@@ -288,7 +288,7 @@ class _Body:
 
 
 class _Region:
-    """What ops in a region read: tensors of one shape; implements `TileSource`."""
+    """Tensors of one shape that ops in a region read; implements `TileSource`."""
 
     def __init__(
         self,

@@ -26,8 +26,8 @@ from shardy_py.kernels.run.values import (
     to_words,
     word_dtype,
 )
-from shardy_py.kernels.tiles.dialect import EntryFuncOp, ExtractOp, InsertOp, MaskOp, TilingInfoAttr
-from shardy_py.kernels.tiles.tensor_ops import BroadcastInDimOp, IotaOp, ReduceOp, ReshapeOp, TransposeOp, dims_of
+from shardy_py.kernels.tiles.dialect import EntryFuncOp, MaskOp, TileExtractOp, TileInsertOp, TilingInfoAttr
+from shardy_py.kernels.tiles.tensor_ops import BroadcastInDimOp, IotaOp, ReshapeOp, TensorReduceOp, TransposeOp, dims_of
 from shardy_py.values import frozen
 
 MOST_ELEMENTS = 1 << 18
@@ -149,7 +149,7 @@ class _TileFrame:
         return self.gets(last.operands)
 
 
-def _places(frame: _TileFrame, op: ExtractOp | InsertOp, shape: Sequence[int]) -> tuple[tuple[Any, ...], Any]:
+def _places(frame: _TileFrame, op: TileExtractOp | TileInsertOp, shape: Sequence[int]) -> tuple[tuple[Any, ...], Any]:
     """Return the index of each element of a tile in its buffer, and whether it is inside."""
     sizes, strides = op.full_tile_shape.get_values(), op.strides.get_values()
     rank = len(sizes)
@@ -166,7 +166,7 @@ def _places(frame: _TileFrame, op: ExtractOp | InsertOp, shape: Sequence[int]) -
     return tuple(np.broadcast_to(place, full) for place in places), np.broadcast_to(inside, full)
 
 
-def extract(frame: _TileFrame, op: ExtractOp) -> list[Any]:
+def extract(frame: _TileFrame, op: TileExtractOp) -> list[Any]:
     """Read a tile; what overhangs is poison."""
     words, element = frame.get(op.source).words, cast(Any, op.source.type).element_type
     places, inside = _places(frame, op, words.shape)
@@ -177,7 +177,7 @@ def extract(frame: _TileFrame, op: ExtractOp) -> list[Any]:
     return [from_words(np.ascontiguousarray(content), element)]
 
 
-def insert(frame: _TileFrame, op: InsertOp) -> list[Any]:
+def insert(frame: _TileFrame, op: TileInsertOp) -> list[Any]:
     """Write a tile, where it does not overhang."""
     buffer, element = frame.get(op.destination), cast(Any, op.destination.type).element_type
     places, inside = _places(frame, op, buffer.words.shape)
@@ -252,7 +252,7 @@ def broadcast(frame: _TileFrame, op: BroadcastInDimOp) -> list[Any]:
     return [np.broadcast_to(spread, (frame.count, *shape))]
 
 
-def reduce(frame: _TileFrame, op: ReduceOp) -> list[Any]:
+def reduce(frame: _TileFrame, op: TensorReduceOp) -> list[Any]:
     """Combine the halves of tiles until one element is left, then with the initial values."""
     count, dims = len(op.outputs), op.dimensions.get_values()
     contents = []

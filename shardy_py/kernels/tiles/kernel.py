@@ -17,7 +17,7 @@ from shardy_py.values import frozen
 if TYPE_CHECKING:
     from xdsl.dialects import builtin
 
-    from shardy_py.kernels.tiles.tiling import Tile
+    from shardy_py.kernels.tiles.tiling import TensorTile
 
 
 @frozen(eq=False, slots=False)
@@ -30,7 +30,7 @@ class TileKernel:
     """
 
     kernel: Kernel
-    tiles: tuple[Tile, ...] = field(repr=False)
+    tiles: tuple[TensorTile, ...] = field(repr=False)
 
     @property
     def tile_count(self) -> int:

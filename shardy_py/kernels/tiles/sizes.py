@@ -12,8 +12,8 @@ from shardy_py.kernels.fusion.choose import Choice, EmitterKind
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.kernels.fusion.reductions import reduced_dims
 from shardy_py.kernels.tiles.element import refusal
-from shardy_py.kernels.tiles.emission import operand_tile
-from shardy_py.kernels.tiles.tiling import Tile, power_of_two, read_through, root_tile
+from shardy_py.kernels.tiles.emission import MOST_ELEMENTS, operand_tile
+from shardy_py.kernels.tiles.tiling import TensorTile, power_of_two, read_through, root_tile
 
 ELEMENTS = 4096
 """The elements of a tile by default, those that are reduced among them."""
@@ -23,7 +23,7 @@ SIDE = 32
 _KINDS = (EmitterKind.LOOP, EmitterKind.TRANSPOSE, EmitterKind.REDUCTION)
 
 
-def root_tiles(fusion: Fusion, choice: Choice, sizes: Sequence[int] | None) -> tuple[Tile, ...]:
+def root_tiles(fusion: Fusion, choice: Choice, sizes: Sequence[int] | None) -> tuple[TensorTile, ...]:
     """Return the tile of every root.
 
     Args:
@@ -64,12 +64,12 @@ def _checked(sizes: Sequence[int] | None, root: Value) -> tuple[int, ...] | None
         return None
     shape = shape_of(root)
     most = [power_of_two(size) for size in shape]
-    if len(sizes) == len(shape) and all(
-        0 < size <= limit and size == power_of_two(size) for size, limit in zip(sizes, most, strict=True)
-    ):
-        return tuple(sizes)
+    if len(sizes) == len(shape) and prod(sizes) <= MOST_ELEMENTS:
+        pairs = zip(sizes, most, strict=True)
+        if all(0 < size <= limit and size == power_of_two(size) for size, limit in pairs):
+            return tuple(sizes)
     message = f"tiles of {root.type} have not the sizes {list(sizes)}"
-    hint = f"give a power of two for every dimension, at most {most}"
+    hint = f"give a power of two for every dimension, at most {most}, and at most {MOST_ELEMENTS} elements"
     raise OptionError(Diagnostic("tile-sizes", message, hint=hint))
 
 
@@ -111,7 +111,7 @@ def _swapped(fusion: Fusion, choice: Choice, root: Value) -> list[int]:
     return dimensions[:1]
 
 
-def _written(tile: Tile, source: Value, root: Value, fusion: Fusion, op: Op | None) -> Tile:
+def _written(tile: TensorTile, source: Value, root: Value, fusion: Fusion, op: Op | None) -> TensorTile:
     """Return the tile of another value at the same places in memory.
 
     Raises:

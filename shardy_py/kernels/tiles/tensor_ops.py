@@ -134,7 +134,7 @@ class IotaOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
+class TensorReduceOp(IRDLOperation):
     """Tiles combined along dimensions, in any order, then with the initial values; printed in MLIR's generic form."""
 
     name = "stablehlo.reduce"
@@ -152,7 +152,7 @@ class ReduceOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class RegionReturnOp(IRDLOperation):
     """The values that a region gives back."""
 
     name = "stablehlo.return"
@@ -297,4 +297,4 @@ _CASTS = (
 _ARITH: tuple[type[IRDLOperation], ...] = (CmpfOp, CmpiOp, SelectOp, *map(_cast, _CASTS))
 TENSOR_OPS: Mapping[str, type[IRDLOperation]] = MappingProxyType({op.name: op for op in _ARITH})
 """Ops of ``arith`` that xDSL has of scalars only, by their names."""
-STABLEHLO = Dialect("stablehlo", [BroadcastInDimOp, IotaOp, ReduceOp, ReshapeOp, ReturnOp, TransposeOp])
+STABLEHLO = Dialect("stablehlo", [BroadcastInDimOp, IotaOp, TensorReduceOp, ReshapeOp, RegionReturnOp, TransposeOp])

@@ -25,7 +25,7 @@ from shardy_py.values import frozen
 
 
 @frozen(slots=False, cache_hash=True)
-class Tile:
+class TensorTile:
     """A tile of a tensor; its place depends on the number of the tile of the result, ``d0``.
 
     Args:
@@ -58,13 +58,13 @@ class Tile:
         """The number of elements of the tile."""
         return prod(self.sizes)
 
-    def scalar(self) -> Tile:
+    def scalar(self) -> TensorTile:
         """Return the tile of a tensor without dimensions."""
-        return Tile(self.count, (), (), ())
+        return TensorTile(self.count, (), (), ())
 
 
 @frozen
-class Digit:
+class IndexDigit:
     """A part of the index along a dimension of a tile: ``index // low % size``, all of it where nothing is reshaped.
 
     Args:
@@ -88,9 +88,9 @@ class TileRead:
         spread: The digits of the index in the result's tile, the slowest first.
     """
 
-    tile: Tile
-    digits: tuple[Digit, ...]
-    spread: tuple[Digit, ...]
+    tile: TensorTile
+    digits: tuple[IndexDigit, ...]
+    spread: tuple[IndexDigit, ...]
 
 
 def power_of_two(number: int) -> int:
@@ -102,7 +102,7 @@ def power_of_two(number: int) -> int:
     return 1 << (number - 1).bit_length()
 
 
-def root_tile(shape: Sequence[int], sizes: Sequence[int]) -> Tile:
+def root_tile(shape: Sequence[int], sizes: Sequence[int]) -> TensorTile:
     """Return the tile of a result of some shape: its number counts the tiles row by row.
 
     >>> print(simplify(root_tile((5, 100), (2, 64)).map))  # doctest: +ELLIPSIS
@@ -114,10 +114,10 @@ def root_tile(shape: Sequence[int], sizes: Sequence[int]) -> Tile:
         offsets.append(dim(0) // prod(counts[number + 1 :]) % count * size)
     total = prod(counts)
     bare = IndexingMap(tuple(offsets), (Bound(Interval(0, total - 1), "tile_id"),))
-    return Tile(total, simplify(bare).results, tuple(sizes), (1,) * len(sizes))
+    return TensorTile(total, simplify(bare).results, tuple(sizes), (1,) * len(sizes))
 
 
-def read_through(tile: Tile, map_: IndexingMap) -> TileRead | None:
+def read_through(tile: TensorTile, map_: IndexingMap) -> TileRead | None:
     """Return what a tile of a result reads of an operand; None where that is no tile.
 
     Args:
@@ -131,7 +131,7 @@ def read_through(tile: Tile, map_: IndexingMap) -> TileRead | None:
         return None
     offsets: list[Expression] = []
     sizes, strides = [], []
-    digits: list[Digit] = []
+    digits: list[IndexDigit] = []
     for result in composed.results:
         parts = _linear(result, tile.sizes)
         if parts is None:
@@ -153,16 +153,16 @@ def read_through(tile: Tile, map_: IndexingMap) -> TileRead | None:
     spread = _all_digits(tile.sizes, digits)
     if spread is None:
         return None
-    return TileRead(Tile(tile.count, bare.results, tuple(sizes), tuple(strides)), tuple(digits), spread)
+    return TileRead(TensorTile(tile.count, bare.results, tuple(sizes), tuple(strides)), tuple(digits), spread)
 
 
-def _linear(expression: Expression, sizes: Sequence[int]) -> tuple[dict[Digit, int], Expression] | None:
+def _linear(expression: Expression, sizes: Sequence[int]) -> tuple[dict[IndexDigit, int], Expression] | None:
     """Return an expression as a sum of digits with weights and of an offset; None where it is none."""
     if all(variable.kind is VariableKind.DIM for variable in variables_of(expression)):
         return {}, expression
     if isinstance(expression, Variable):
         size = sizes[expression.number]
-        return {Digit(expression.number, 1, size): 1}, ZERO
+        return {IndexDigit(expression.number, 1, size): 1}, ZERO
     assert isinstance(expression, Binary)
     left = _linear(expression.left, sizes)
     if left is None:
@@ -185,25 +185,25 @@ def _linear(expression: Expression, sizes: Sequence[int]) -> tuple[dict[Digit, i
         return None
     match expression.op:
         case "/":
-            return {Digit(digit.dimension, digit.low * factor, digit.size // factor): 1}, ZERO
+            return {IndexDigit(digit.dimension, digit.low * factor, digit.size // factor): 1}, ZERO
         case "mod":
-            return {Digit(digit.dimension, digit.low, factor): 1}, ZERO
+            return {IndexDigit(digit.dimension, digit.low, factor): 1}, ZERO
     return None
 
 
-def _all_digits(sizes: Sequence[int], used: Sequence[Digit]) -> tuple[Digit, ...] | None:
+def _all_digits(sizes: Sequence[int], used: Sequence[IndexDigit]) -> tuple[IndexDigit, ...] | None:
     """Return the digits of the index in a tile, with those between the used ones; None where used ones overlap."""
-    spread: list[Digit] = []
+    spread: list[IndexDigit] = []
     for dimension, size in enumerate(sizes):
         low, found = 1, []
         for digit in sorted((item for item in used if item.dimension == dimension), key=lambda item: item.low):
             if digit.low < low:
                 return None
             if digit.low > low:
-                found.append(Digit(dimension, low, digit.low // low))
+                found.append(IndexDigit(dimension, low, digit.low // low))
             found.append(digit)
             low = digit.low * digit.size
         if low < size or not found:
-            found.append(Digit(dimension, low, size // low))
+            found.append(IndexDigit(dimension, low, size // low))
         spread += reversed(found)
     return tuple(spread)

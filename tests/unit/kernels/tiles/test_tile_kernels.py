@@ -14,7 +14,7 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 from xdsl.dialects import builtin
 
 from shardy_py.errors import OptionError, UnsupportedError, VerificationError
-from shardy_py.kernels import emit, emit_tiles
+from shardy_py.kernels import emit, emit_tiles, read_fusion
 from shardy_py.kernels.dialect.text import print_kernel_module
 from shardy_py.kernels.run.arrays import random_arrays
 from shardy_py.kernels.tiles.interpreter import run_tiles
@@ -307,6 +307,27 @@ def test_sizes_that_do_not_fit(sizes: tuple[int, ...]) -> None:
     """A tile has a power of two for every dimension, and none that is longer than needed."""
     with pytest.raises(OptionError, match="tiles of tensor<6x100xf32> have not the sizes"):
         emit_tiles(fusion_of(NEGATE.format(shape="6x100")), tile_sizes=sizes)
+
+
+def test_tiles_have_a_most_size() -> None:
+    """A tile that no device holds is refused."""
+    with pytest.raises(OptionError, match="at most 1048576 elements"):
+        emit_tiles(fusion_of(NEGATE.format(shape="2048x2048")), tile_sizes=[2048, 2048])
+
+
+def test_a_layout() -> None:
+    """A buffer that is not row-major says so, and its tiles are long in the order of memory."""
+    fusion = read_fusion("""HloModule m
+ENTRY e {
+  p0 = f32[500,70]{0,1} parameter(0)
+  ROOT r = f32[500,70]{0,1} negate(p0)
+}
+""")
+    kernel = emit_tiles(fusion)
+    assert kernel.text.count("memref<500x70xf32, #xtile.layout<[0, 1]>>, ") == 2
+    assert kernel.tile_sizes == ((512, 8),)
+    x = np.arange(35000, dtype=np.float32).reshape(500, 70)
+    np.testing.assert_array_equal(kernel.run(x)[0], -x)
 
 
 def test_another_module() -> None:
