@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
+from jaxlib.mlir import ir
 from xdsl.dialects import builtin
 
 from shardy_py.errors import OptionError, UnsupportedError, VerificationError
+from shardy_py.frontends.mlir.context import make_context
 from shardy_py.kernels import emit, emit_tiles, read_fusion
 from shardy_py.kernels.dialect.text import print_kernel_module
 from shardy_py.kernels.run.arrays import random_arrays
@@ -98,6 +101,17 @@ def test_loops(name: str) -> None:
     if name != "reshapes that join and split dimensions":
         sizes = [min(size, 2) for size in kernel.tile_sizes[0]]
         assert check(LOOPS[name], sizes, exact=True).tile_count >= kernel.tile_count
+
+
+@pytest.mark.parametrize("text", [*LOOPS.values(), SUM.format(shape="7x100", result="7", dim=1)])
+def test_mlir_takes_the_ops(text: str) -> None:
+    """MLIR verifies the ops of arith, math, tensor and StableHLO on tiles; it has neither xtile nor its layouts."""
+    module = emit_tiles(fusion_of(text), spelling="xla").module
+    generic = print_kernel_module(module, spelling="xla", generic=True)
+    with make_context():
+        assert ir.Module.parse(re.sub(r", #xtile\.layout<[^>]*>", "", generic)).operation.verify()
+        with pytest.raises(ir.MLIRError):
+            ir.Module.parse(re.sub(r", #xtile\.layout<[^>]*>", "", generic).replace("tensor<", "tensor<3x", 1))
 
 
 @pytest.mark.parametrize("sizes", [(8, 128), (4, 32), (1, 64)])
