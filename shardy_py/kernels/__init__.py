@@ -7,6 +7,7 @@ from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.pieces.coverage import KernelCoverage, UncoveredOps, kernel_coverage
 from shardy_py.kernels.pieces.greedy import piece_of
 from shardy_py.kernels.pieces.read import read_fusion, read_fusions
+from shardy_py.kernels.tiles.kernel import TileKernel, emit_tiles
 
 __all__ = [
     "DeviceSpec",
@@ -14,9 +15,11 @@ __all__ = [
     "Kernel",
     "KernelCoverage",
     "Launch",
+    "TileKernel",
     "UncoveredOps",
     "device_names",
     "emit",
+    "emit_tiles",
     "get_device",
     "kernel_coverage",
     "parse_device",

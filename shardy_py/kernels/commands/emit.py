@@ -12,6 +12,7 @@ from shardy_py.cli.options import RANDOM_INPUTS, module_options, plugin_choice
 
 TARGETS = ("mlir", "llvm", "ptx", "sass")
 SPELLINGS = ("xla_gpu", "xla")
+LEVELS = ("scalar", "tile")
 
 
 def _is_listed(parameters: Parameters) -> bool:
@@ -22,6 +23,13 @@ def _prints_module(parameters: Parameters) -> bool:
     """Return whether the kernel is printed as a module of some target, and not drawn, run or explained."""
     others = ("as_run", "as_time", "as_explanation", "as_tuned", "draw", "page")
     return not _is_listed(parameters) and not any(parameters[name] for name in others)
+
+
+def _is_printed_or_run(parameters: Parameters) -> bool:
+    """Return whether the kernel is printed as a module or run, of which kernels at the level of tiles are capable."""
+    is_at_stage = parameters["target"] != "mlir" or parameters["stage"] or parameters["stages_dir"]
+    is_module = _prints_module(parameters) and not parameters["as_json"] and not is_at_stage
+    return is_module or (parameters["as_run"] and not parameters["stage"])
 
 
 class DeviceNumber(click.IntRange):
@@ -53,6 +61,14 @@ class DeviceNumber(click.IntRange):
 @click.option("--stages", "stages_dir", metavar="DIR", type=click.Path(), help="Write every stage to this folder.")
 @click.option("--device-spec", metavar="NAME|FILE", default="h100", show_default=True, help="The device: a TOML file.")
 @click.option("--spelling", type=click.Choice(SPELLINGS), default="xla_gpu", show_default=True, help="Names of ops.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="scalar",
+    show_default=True,
+    help="Compute element by element, or a tile at a time in the dialect xtile.",
+)
+@click.option("--tile-sizes", metavar="N,N...", help="With --level tile, the size of a tile along each dimension.")
 @click.option("--run", "as_run", is_flag=True, help="Run the kernel on the host, all threads of its grid.")
 @click.option("--time", "as_time", is_flag=True, help="Time the kernel on a GPU of this machine.")
 @click.option(
@@ -106,6 +122,18 @@ class DeviceNumber(click.IntRange):
 )
 @needs_option("--run", "as_run", "outputs")
 @needs_option("--draw", "draw", "block", "warp")
+@needs(
+    "level",
+    when=_is_printed_or_run,
+    problem="on what is no module before its passes and no run of one",
+    hint="leave --level out, or the other options",
+)
+@needs(
+    "tile_sizes",
+    when=lambda parameters: parameters["level"] == "tile",
+    problem="without --level tile",
+    hint="add --level tile",
+)
 @needs("target", when=_prints_module, problem="where no module is printed", hint="leave --target out")
 @needs(
     "stage",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from shardy_py.cli.files import echo_report, print_warnings, read_input, write_a
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
-from shardy_py.kernels import Fusion, Kernel, emit, get_device, kernel_coverage, read_fusion, read_fusions
+from shardy_py.kernels import Fusion, Kernel, emit, emit_tiles, get_device, kernel_coverage, read_fusion, read_fusions
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.reasons import explain
 from shardy_py.kernels.recompute import recompute_warning
@@ -46,6 +47,8 @@ def run_emit(
     stages_dir: str | None,
     device_spec: str,
     spelling: Any,
+    level: str,
+    tile_sizes: str | None,
     as_run: bool,
     as_time: bool,
     against: str | None,
@@ -96,6 +99,10 @@ def run_emit(
         chosen = read_fusion(source, registry=registry)
     else:
         chosen = _chosen(read_fusions(source, registry=registry), fusion)
+    if level == "tile":
+        tiled = emit_tiles(chosen, tile_sizes=_sizes(tile_sizes), device=device, spelling=spelling)
+        _print(_ran(tiled.kernel, tiled.run, inputs, seed, outputs) if as_run else tiled.text, output)
+        return
     kernel = emit(chosen, device=device, spelling=spelling)
     if (warning := recompute_warning(kernel)) is not None:
         print_warnings([warning])
@@ -112,7 +119,7 @@ def run_emit(
     elif as_time:
         _print(_timed(kernel, inputs, seed, against), output)
     elif as_run:
-        _print(_ran(kernel, stage, inputs, seed, outputs), output)
+        _print(_ran(kernel, partial(kernel.run, stage=stage), inputs, seed, outputs), output)
     elif as_json:
         _print(kernel_json(kernel, target), output)
     elif stages_dir is None or stage is not None or output is not None or target != "mlir":
@@ -184,13 +191,24 @@ def write_stages(kernel: Kernel, directory: Path) -> None:
     write_atomically(directory / "kernel.ptx", f"{kernel.ptx.rstrip()}\n")
 
 
-def _ran(kernel: Kernel, stage: str | None, inputs: str, seed: int, outputs: str | None) -> str:
+def _sizes(text: str | None) -> list[int] | None:
+    """Return the sizes of a tile."""
+    if text is None:
+        return None
+    try:
+        return [int(size) for size in text.split(",") if text]
+    except ValueError:
+        message = f"--tile-sizes takes numbers, not {text!r}"
+        raise OptionError(Diagnostic("tile-sizes", message, hint="give one for every dimension: 32,64")) from None
+
+
+def _ran(kernel: Kernel, run: Callable[..., list[Any]], inputs: str, seed: int, outputs: str | None) -> str:
     require_xdsl()
     from shardy_py.jax.npz import outputs_file
     from shardy_py.kernels.run.arrays import random_arrays
 
     arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _load_arrays(kernel, Path(inputs))
-    results = kernel.run(*arrays, stage=stage)
+    results = run(*arrays)
     if outputs is not None:
         write_atomically(outputs, outputs_file(results))
     return format_run(kernel, results)

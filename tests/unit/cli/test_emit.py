@@ -56,6 +56,21 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "add.mlir"
 
 
+def test_the_level_of_tiles(shardy, add: str) -> None:
+    """--level tile prints and runs the kernel a tile at a time, by default or in tiles of a given size."""
+    assert "[512] [1] : memref<300xf32, #xtile.layout<[0]>>" in shardy("emit", add, "--level", "tile").output
+    sized = shardy("emit", add, "--level", "tile", "--tile-sizes", "64", "--spelling", "xla").output
+    assert "#xtile.tiling_info<tile_count:5, tiles_per_workgroup:1>" in sized
+    assert "= xla.apply_indexing" in sized
+    run = shardy("emit", add, "--level", "tile", "--run").output
+    assert run == shardy("emit", add, "--run").output
+    assert "result0" in run
+    for sizes, problem in (("48", "have not the sizes [48]"), ("4x", "--tile-sizes takes numbers, not '4x'")):
+        done = shardy("emit", add, "--level", "tile", "--tile-sizes", sizes)
+        assert problem in done.stderr
+        assert done.exit_code
+
+
 def test_the_last_module_is_printed(shardy, add: str) -> None:
     """By default the module after the last pass is printed; --stage prints another one, in either spelling."""
     assert "xla_gpu.loop" not in shardy("emit", add).output

@@ -83,6 +83,10 @@ WITHOUT_EFFECT = [
     ("emit p.mlir --explain --stage 3", "--stage"),
     ("emit p.mlir --list --stages d", "--stages"),
     ("emit p.mlir --coverage --device-spec a100", "--device-spec"),
+    ("emit p.mlir --tile-sizes 4", "--tile-sizes"),
+    ("emit p.mlir --level tile --explain", "--level"),
+    ("emit p.mlir --level tile --stage initial", "--level"),
+    ("emit p.mlir --level tile --target ptx", "--level"),
 ]
 
 
