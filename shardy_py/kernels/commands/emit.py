@@ -68,7 +68,7 @@ class DeviceNumber(click.IntRange):
     show_default=True,
     help="Compute element by element, or a tile at a time in the dialect xtile.",
 )
-@click.option("--tile-sizes", metavar="N,N...", help="With --level tile, the size of a tile along each dimension.")
+@click.option("--tile-sizes", metavar="SIZES", help="With --level tile, the sizes of a tile: 16,32.")
 @click.option("--run", "as_run", is_flag=True, help="Run the kernel on the host, all threads of its grid.")
 @click.option("--time", "as_time", is_flag=True, help="Time the kernel on a GPU of this machine.")
 @click.option(
