@@ -77,6 +77,9 @@ def test_an_interpreter_that_is_not_there_is_an_error() -> None:
 PARENT = """
 import os, signal, sys
 from shardy_py.support.processes.child import Child
+# What starts the tests in the background may have these ignored.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 child = Child({worker!r})
 print(child.pid, flush=True)
 child.ask(b"import time; time.sleep(300)", seconds=300)
