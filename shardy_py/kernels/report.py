@@ -110,9 +110,16 @@ def _grid(sizes: Sequence[int]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
 
 
-def format_run(kernel: Kernel, results: Sequence[Any]) -> str:
-    """Return what a kernel computed, a line per result: its type, smallest and largest element, and their sum."""
-    lines = [f"{kernel.name}: {_grid(kernel.launch.blocks)} x {_grid(kernel.launch.threads)} threads"]
+def format_run(kernel: Kernel, results: Sequence[Any], *, tiles: int | None = None) -> str:
+    """Return what a kernel computed, a line per result: its type, smallest and largest element, and their sum.
+
+    Args:
+        kernel: The kernel.
+        results: Its results.
+        tiles: The number of tiles where it ran a tile at a time.
+    """
+    grid = f"{_grid(kernel.launch.blocks)} x {_grid(kernel.launch.threads)} threads"
+    lines = [f"{kernel.name}: {grid if tiles is None else f'{tiles} tile' + 's' * (tiles != 1)}"]
     for number, (root, array) in enumerate(zip(kernel.fusion.roots, results, strict=True)):
         wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
         numbers = f"from {wide.min():g} to {wide.max():g}, in sum {wide.sum():g}"

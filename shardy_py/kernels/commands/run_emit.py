@@ -101,7 +101,10 @@ def run_emit(
         chosen = _chosen(read_fusions(source, registry=registry), fusion)
     if level == "tile":
         tiled = emit_tiles(chosen, tile_sizes=_sizes(tile_sizes), device=device, spelling=spelling)
-        _print(_ran(tiled.kernel, tiled.run, inputs, seed, outputs) if as_run else tiled.text, output)
+        _print(
+            _ran(tiled.kernel, tiled.run, inputs, seed, outputs, tiles=tiled.tile_count) if as_run else tiled.text,
+            output,
+        )
         return
     kernel = emit(chosen, device=device, spelling=spelling)
     if (warning := recompute_warning(kernel)) is not None:
@@ -202,7 +205,15 @@ def _sizes(text: str | None) -> list[int] | None:
         raise OptionError(Diagnostic("tile-sizes", message, hint="give one for every dimension: 32,64")) from None
 
 
-def _ran(kernel: Kernel, run: Callable[..., list[Any]], inputs: str, seed: int, outputs: str | None) -> str:
+def _ran(
+    kernel: Kernel,
+    run: Callable[..., list[Any]],
+    inputs: str,
+    seed: int,
+    outputs: str | None,
+    *,
+    tiles: int | None = None,
+) -> str:
     require_xdsl()
     from shardy_py.jax.npz import outputs_file
     from shardy_py.kernels.run.arrays import random_arrays
@@ -211,7 +222,7 @@ def _ran(kernel: Kernel, run: Callable[..., list[Any]], inputs: str, seed: int, 
     results = run(*arrays)
     if outputs is not None:
         write_atomically(outputs, outputs_file(results))
-    return format_run(kernel, results)
+    return format_run(kernel, results, tiles=tiles)
 
 
 def _tuned(kernel: Kernel) -> str:

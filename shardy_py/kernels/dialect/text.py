@@ -12,6 +12,7 @@ from xdsl.ir import Dialect
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.kernels.dialect import forall, memory_ops, ops, tile_ops
@@ -124,7 +125,7 @@ def parse_kernel_module(text: str) -> builtin.ModuleOp:
     """
     try:
         return Parser(make_context(), readable_text(text)).parse_module()
-    except XdslParseError as error:
+    except (XdslParseError, VerifyException) as error:
         hint = "write the ops in the document's form or in generic form"
         raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None
 

@@ -133,11 +133,22 @@ def _numbers(values: Sequence[int]) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(builtin.i64, list(values))
 
 
-def _print_window(printer: Printer, op: TileExtractOp | TileInsertOp) -> None:
-    """Write ``[offsets] [shape] [strides]``."""
+class _Windowed(IRDLOperation):
+    """An op whose tile has a shape, and strides in a buffer."""
+
+    full_tile_shape = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+
+
+def _print_window(printer: Printer, op: TileExtractOp | TileInsertOp, source: Attribute, target: Attribute) -> None:
+    """Write ``[offsets] [shape] [strides] : source -> target``."""
     print_values(printer, op.offsets, "[", "]")
     for numbers in (op.full_tile_shape, op.strides):
         printer.print_string(f" {list(numbers.get_values())}")
+    printer.print_string(" : ")
+    printer.print_attribute(source)
+    printer.print_string(" -> ")
+    printer.print_attribute(target)
 
 
 def _parse_window(parser: Parser) -> tuple[Sequence[SSAValue], list[int], list[int]]:
@@ -149,15 +160,13 @@ def _parse_window(parser: Parser) -> tuple[Sequence[SSAValue], list[int], list[i
 
 
 @irdl_op_definition
-class TileExtractOp(IRDLOperation):
+class TileExtractOp(_Windowed):
     """A tile of a buffer."""
 
     name = "xtile.extract"
 
     source = operand_def(MemRefType)
     offsets = var_operand_def(IndexType)
-    full_tile_shape = prop_def(DenseArrayBase)
-    strides = prop_def(DenseArrayBase)
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
@@ -171,11 +180,7 @@ class TileExtractOp(IRDLOperation):
         """Write ``%m[offsets] [shape] [strides] : memref<...> -> tensor<...>``."""
         printer.print_string(" ")
         printer.print_ssa_value(self.source)
-        _print_window(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
+        _print_window(printer, self, self.source.type, self.result.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileExtractOp:
@@ -189,7 +194,7 @@ class TileExtractOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TileInsertOp(IRDLOperation):
+class TileInsertOp(_Windowed):
     """Write a tile to a buffer, where it does not overhang."""
 
     name = "xtile.insert"
@@ -197,8 +202,6 @@ class TileInsertOp(IRDLOperation):
     source = operand_def(TensorType)
     destination = operand_def(MemRefType)
     offsets = var_operand_def(IndexType)
-    full_tile_shape = prop_def(DenseArrayBase)
-    strides = prop_def(DenseArrayBase)
 
     def __init__(
         self,
@@ -215,11 +218,7 @@ class TileInsertOp(IRDLOperation):
         """Write ``%t into %m[offsets] [shape] [strides] : tensor<...> -> memref<...>``."""
         print_values(printer, [self.source], " ", " into ")
         printer.print_ssa_value(self.destination)
-        _print_window(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.destination.type)
+        _print_window(printer, self, self.source.type, self.destination.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> TileInsertOp:

@@ -18,7 +18,7 @@ from shardy_py.kernels.tiles.tiling import TensorTile, power_of_two, read_throug
 ELEMENTS = 4096
 """The elements of a tile by default, those that are reduced among them."""
 SIDE = 32
-"""The size by default of the two dimensions that a transpose swaps."""
+"""The least size by default of the two dimensions that a transpose swaps, where they are as long."""
 
 _KINDS = (EmitterKind.LOOP, EmitterKind.TRANSPOSE, EmitterKind.REDUCTION)
 
@@ -74,7 +74,7 @@ def _checked(sizes: Sequence[int] | None, root: Value) -> tuple[int, ...] | None
 
 
 def _default_sizes(fusion: Fusion, choice: Choice, root: Value) -> list[int]:
-    """Return sizes that are as long as possible in the order of memory, square where a transpose swaps dimensions."""
+    """Return sizes that are as long as possible in the order of memory; both dimensions of a swap get `SIDE` first."""
     shape = shape_of(root)
     sizes = [1] * len(shape)
     most = max(1, ELEMENTS // max((_reduced_elements(fusion, op) for op in fusion.ops), default=1))

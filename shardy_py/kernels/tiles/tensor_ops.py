@@ -38,6 +38,10 @@ class _Movement(IRDLOperation):
 
     KEY: ClassVar[str] = ""
 
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
     def __init__(self, operand: SSAValue, dims: Sequence[int], type_: Attribute) -> None:
         properties = {self.KEY: DenseArrayBase.from_list(builtin.i64, list(dims))}
         super().__init__(operands=[operand], result_types=[type_], properties=properties)
@@ -73,10 +77,7 @@ class TransposeOp(_Movement):
     name = "stablehlo.transpose"
     KEY: ClassVar[str] = "permutation"
 
-    operand = operand_def(TensorType)
     dims = prop_def(DenseArrayBase, prop_name="permutation")
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -86,10 +87,7 @@ class BroadcastInDimOp(_Movement):
     name = "stablehlo.broadcast_in_dim"
     KEY: ClassVar[str] = "broadcast_dimensions"
 
-    operand = operand_def(TensorType)
     dims = prop_def(DenseArrayBase, prop_name="broadcast_dimensions")
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -172,6 +170,12 @@ class _Comparison(IRDLOperation):
 
     PREDICATES: ClassVar[tuple[str, ...]] = ()
 
+    predicate = prop_def(builtin.IntegerAttr)
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
     def print(self, printer: Printer) -> None:
         """Write ``olt, %x, %y : tensor<...>``."""
         predicate: Any = self.properties["predicate"]
@@ -204,12 +208,6 @@ class CmpfOp(_Comparison):
     name = "arith.cmpf"
     PREDICATES: ClassVar[tuple[str, ...]] = FLOAT_PREDICATES
 
-    predicate = prop_def(builtin.IntegerAttr)
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
-
 
 @irdl_op_definition
 class CmpiOp(_Comparison):
@@ -217,12 +215,6 @@ class CmpiOp(_Comparison):
 
     name = "arith.cmpi"
     PREDICATES: ClassVar[tuple[str, ...]] = INTEGER_PREDICATES
-
-    predicate = prop_def(builtin.IntegerAttr)
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -259,6 +251,10 @@ class SelectOp(IRDLOperation):
 class _Cast(IRDLOperation):
     """A conversion of tensors, which xDSL has of scalars only."""
 
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
     def print(self, printer: Printer) -> None:
         """Write ``%x : tensor<...> to tensor<...>``."""
         printer.print_string(" ")
@@ -281,13 +277,7 @@ class _Cast(IRDLOperation):
 
 def _cast(name: str) -> type[IRDLOperation]:
     """Return the class of a conversion of tensors."""
-    fields = {
-        "name": f"arith.{name}",
-        "operand": operand_def(TensorType),
-        "result": result_def(TensorType),
-        "traits": traits_def(Pure()),
-    }
-    return irdl_op_definition(type(f"{name.title()}Op", (_Cast,), fields))
+    return irdl_op_definition(type(f"{name.title()}Op", (_Cast,), {"name": f"arith.{name}"}))
 
 
 _CASTS = (

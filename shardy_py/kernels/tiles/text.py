@@ -7,6 +7,7 @@ from xdsl.dialects import builtin, math, tensor
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as XdslParseError
+from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.kernels.dialect.arith_and_llvm import ARITH
@@ -28,6 +29,6 @@ def parse_tile_module(text: str) -> builtin.ModuleOp:
         context.load_dialect(dialect)
     try:
         return Parser(context, readable_text(text)).parse_module()
-    except XdslParseError as error:
+    except (XdslParseError, VerifyException) as error:
         hint = "write the ops as 'shardy emit --level tile' prints them"
         raise ParseError(Diagnostic("malformed-kernel", str(error).strip(), hint=hint)) from None

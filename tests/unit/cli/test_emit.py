@@ -63,8 +63,12 @@ def test_the_level_of_tiles(shardy, add: str) -> None:
     assert "#xtile.tiling_info<tile_count:5, tiles_per_workgroup:1>" in sized
     assert "= xla.apply_indexing" in sized
     run = shardy("emit", add, "--level", "tile", "--run").output
-    assert run == shardy("emit", add, "--run").output
-    assert "result0" in run
+    first, results = run.split("\n", 1)
+    assert first.endswith(": 1 tile")
+    assert results == shardy("emit", add, "--run").output.split("\n", 1)[1]
+    assert results.startswith("result0")
+    sized_run = shardy("emit", add, "--level", "tile", "--tile-sizes", "64", "--run").output
+    assert sized_run.split("\n", 1) == [first.replace("1 tile", "5 tiles"), results]
     for sizes, problem in (("48", "have not the sizes [48]"), ("4x", "--tile-sizes takes numbers, not '4x'")):
         done = shardy("emit", add, "--level", "tile", "--tile-sizes", sizes)
         assert problem in done.stderr

@@ -83,10 +83,11 @@ def test_all_ops_of_the_dialect_read_back() -> None:
     assert print_kernel_module(module).split() == text.split()
 
 
-def test_text_that_is_no_kernel_is_refused() -> None:
-    """Text that cannot be read is one error."""
+@pytest.mark.parametrize("body", ["xla_gpu.loop", "%0 = arith.constant 0 : index %1 = arith.addf %0, %0 : index"])
+def test_text_that_is_no_kernel_is_refused(body: str) -> None:
+    """Text that cannot be read, or whose ops do not take their types, is one error."""
     with pytest.raises(ParseError, match="malformed-kernel"):
-        parse_kernel_module("func.func @main() { xla_gpu.loop }")
+        parse_kernel_module(f"func.func @main() {{ {body} }}")
 
 
 def test_ops_without_a_body_are_refused() -> None:

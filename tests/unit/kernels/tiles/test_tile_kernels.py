@@ -15,7 +15,7 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 from jaxlib.mlir import ir
 from xdsl.dialects import builtin
 
-from shardy_py.errors import OptionError, UnsupportedError, VerificationError
+from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
 from shardy_py.frontends.mlir.context import make_context
 from shardy_py.kernels import emit, emit_tiles, read_fusion
 from shardy_py.kernels.dialect.text import print_kernel_module
@@ -342,6 +342,15 @@ ENTRY e {
     assert kernel.tile_sizes == ((512, 8),)
     x = np.arange(35000, dtype=np.float32).reshape(500, 70)
     np.testing.assert_array_equal(kernel.run(x)[0], -x)
+
+
+@pytest.mark.parametrize("line", ["%3 = arith.addf %2, %2 : index", "%3 = arith.cmpf always, %2, %2 : tensor<f32>"])
+def test_a_malformed_text(line: str) -> None:
+    """A text that does not parse, or whose ops do not take their types, is an error with a code."""
+    text = f"xtile.entry_func @main(%2: index) {{\n  {line}\n  xtile.return\n}}"
+    with pytest.raises(ParseError) as caught:
+        parse_tile_module(text)
+    assert [problem.code for problem in caught.value.diagnostics] == ["malformed-kernel"]
 
 
 def test_another_module() -> None:
