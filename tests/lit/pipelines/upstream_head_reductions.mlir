@@ -1,4 +1,4 @@
-// REFERENCE: no jaxlib 0.10.2 does not read unreduced=min
+// REFERENCE: no, jaxlib 0.10.2 does not read unreduced=min
 // RUN: shardy-opt %s -sdy-export-pipeline='enable-insert-explicit-collectives=true upstream=head' | filecheck %s
 
 // Inlined meshes are those of the text, also where some shardings are reduced by a minimum and others are not.
