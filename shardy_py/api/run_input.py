@@ -13,6 +13,7 @@ from shardy_py.api.given_shardings import (
     apply_in_shardings,
     apply_out_shardings,
     meshes_of_shardings,
+    uses_mesh,
 )
 from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.main_function import (
@@ -262,14 +263,14 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     in_shardings, out_shardings = program_input.in_shardings, program_input.out_shardings
     if read.signature is not None:
         in_shardings, out_shardings = read.signature.flat_shardings(in_shardings, out_shardings)
-    own_mesh = program_input.mesh
-    given = meshes_of_shardings(in_shardings, out_shardings) if own_mesh is None else (as_mesh(own_mesh),)
+    given = meshes_of_shardings(in_shardings, out_shardings)
+    if program_input.mesh is not None:
+        given = tuple(dict.fromkeys((as_mesh(program_input.mesh), *given)))
     names = None if function("import_round_trip")(program) else read.attribute_names
     if not given and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()
         given = () if context is None else (as_mesh(context),)
-    is_used = bool(in_shardings or out_shardings)
-    added = [add_mesh(program, mesh, may_be_second=is_used) for mesh in given]
+    added = [add_mesh(program, mesh, may_be_second=uses_mesh(mesh, in_shardings, out_shardings)) for mesh in given]
     warnings = function("import_gspmd")(program, may_add_meshes=not given, attribute_names=names)
     if warnings is not None:
         names = None

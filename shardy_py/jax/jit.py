@@ -317,6 +317,7 @@ class JitFunction:
             static_argnames=settings.static_names or None,
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+        refuse_other_order(devices_of(settings.mesh), settings_devices)
         devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
         result = settings.propagate(lowered)
         refuse_other_order(settings_devices, None if result.signature is None else result.signature.devices)

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import field
 
+from shardy_py.jax.callable.contexts import over_mesh
 from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.sharding.tensor import ReductionOp
 from shardy_py.values import frozen
@@ -60,7 +61,8 @@ class Boundary:
             check_vma=False,
         )
         pairs = zip(placement.arguments, arrays, strict=True)
-        results = mapped(*(self._lay(item, array) for item, array in pairs))
+        with over_mesh(self.mesh):
+            results = mapped(*(self._lay(item, array) for item, array in pairs))
         pairs = zip(placement.results, results, strict=True)
         return [array if self._is_view(item) else _join(item, array) for item, array in pairs]
 

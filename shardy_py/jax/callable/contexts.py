@@ -46,6 +46,22 @@ def free_mesh() -> Any:
     return jax.sharding.AbstractMesh(sizes, names, axis_types=types)
 
 
+@contextmanager
+def over_mesh(mesh: Any) -> Iterator[None]:
+    """Enter a context in which a ``shard_map`` may be over a mesh: without the mesh of ``jax.set_mesh`` if it differs.
+
+    Args:
+        mesh: The mesh of JAX; None for that of the context.
+    """
+    import jax
+
+    context = jax.sharding.get_abstract_mesh()
+    with ExitStack() as stack:
+        if mesh is not None and not context.empty and not context.manual_axes and context != mesh.abstract_mesh:
+            stack.enter_context(jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ())))
+        yield
+
+
 def context_mesh() -> Any:
     """Return the mesh that ``jax.set_mesh`` has set; None where there is none, or JAX does not say, as it traces."""
     import jax

@@ -142,6 +142,21 @@ def test_a_named_sharding_is_over_its_own_mesh() -> None:
     ]
 
 
+def test_a_named_sharding_is_over_its_own_mesh_beside_a_given_one() -> None:
+    """Axes of the same names have the sizes of the sharding's mesh; one of other devices is an error."""
+    jax = pytest.importorskip("jax")
+    mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))
+    given = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("a"))
+    text = "func.func @main(%a: tensor<8xf32>, %b: tensor<8xf32>) { return }"
+    result = sdy.propagate(text, {"a": 4, "b": 2}, in_shardings=[given, ("a",)])
+    first, second = (result.program.sharding(value) for value in result.main.regions[0].blocks[0].arguments)
+    assert first is not None
+    assert second is not None
+    assert [result.program.meshes[str(item.mesh)] for item in (first, second)] == [Mesh.of(a=2, b=4), Mesh.of(a=4, b=2)]
+    with pytest.raises(OptionError, match=r'"a"=16.*"a"=2'):
+        sdy.propagate(text, {"a": 16}, in_shardings=[given, None])
+
+
 def test_a_glob_of_names_with_brackets() -> None:
     """JAX's names of arguments have brackets, which are no sets of characters where such sets match nothing."""
     arguments = ", ".join(f"%arg{layer}: tensor<8xf32> loc(\"w['layer{layer}']['up']\")" for layer in range(2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import shardy_py as sdy
@@ -65,8 +67,10 @@ def test_add_mesh_over_the_same_devices() -> None:
 def test_a_mesh_that_nothing_uses_is_refused() -> None:
     """Without shardings over it, a mesh that is not the module's would be left out in silence."""
     text = 'sdy.mesh @mesh = <["x"=8]>\nfunc.func @main(%a: tensor<8xf32>) { return }'
-    with pytest.raises(OptionError, match=r'"x"=8.*"data"=4'):
-        sdy.propagate(text, EXPECTED)
+    unused: tuple[Any, ...] = (None, [None], {0: None})
+    for in_shardings in unused:
+        with pytest.raises(OptionError, match=r'"x"=8.*"data"=4'):
+            sdy.propagate(text, EXPECTED, in_shardings=in_shardings)
     result = sdy.propagate(text, EXPECTED, in_shardings=[("data",)])
     assert list(result.program.meshes.values()) == [EXPECTED, Mesh.of(x=8)]
 

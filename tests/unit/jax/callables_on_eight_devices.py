@@ -180,6 +180,20 @@ def test_given_shardings_over_another_mesh_than_constraints() -> None:
             assert result.sharding.is_equivalent_to(shardings["out_shardings"], 2)
         with pytest.raises(OptionError, match="mesh-conflict"):
             run(turned, **shardings)
+        with pytest.raises(OptionError, match="mesh-conflict"):
+            run(other, mesh=turned, **shardings)
+
+
+def test_shardings_over_another_mesh_than_the_context() -> None:
+    """A function runs over its own meshes, eagerly and in `jax.jit`, where `jax.set_mesh` has other axes."""
+    mesh = make_mesh()
+    other = NamedSharding(Mesh(mesh.devices.reshape(2, 2, 2), ("a", "b", "c")), P("c", "b"))
+    one = sdy.jit(lambda x, w: jnp.sin(x) @ w, in_shardings=(other, None))
+    both = sdy.jit(lambda x, w: jnp.sin(x) @ w, in_shardings=(other, NamedSharding(mesh, P("x"))))
+    for type_ in (AxisType.Auto, AxisType.Explicit):
+        with jax.set_mesh(make_mesh(type_=type_)):
+            for function in (one, both, jax.jit(one)):
+                np.testing.assert_allclose(function(X, W), np.sin(X) @ W, rtol=1e-5)
 
 
 @pytest.mark.parametrize("keeps_uneven", [False, True])
