@@ -115,7 +115,7 @@ CASES = {
     "decoder_4": Case(Decoder, {"model": 4}, (4, 8), {**_TENSOR, "embed_tokens.weight": ("model", None)}, 32),
     "images": Case(Images, _GRID, (8, 3, 6, 6), {0: ("data",)}),
     "zero": Case(Perceptron, {"data": 4}, (8, 16), {"x": ("data",), "*.weight": ("data", None)}, options=_BUCKETS),
-    "grid": Case(Perceptron, _GRID, (256, 16), _BOTH, options={"dynamic_shapes": True}),
+    "grid": Case(Perceptron, _GRID, (2048, 16), _BOTH, options={"dynamic_shapes": True}),
     "compiled": Case(Perceptron, _GRID, (8, 16), _BOTH, is_compiled=True, options=_BUCKETS),
     "routed": Case(lambda: RoutedExperts("data"), _GRID, (16, 8), {"x": ("data",)}),
     "planned": Case(
@@ -219,7 +219,7 @@ def seen_of(case: str, folder: str) -> dict[str, Any]:
     """Return what a process sees of a case."""
     plain, parallel, seen = trained(CASES[case])
     if case == "grid":
-        seen["other_sizes"] = max(gradient_distance(plain, parallel, torch.randn(size, 16)) for size in (128, 512))
+        seen["other_sizes"] = max(gradient_distance(plain, parallel, torch.randn(size, 16)) for size in (1024, 4096))
         seen["graphs"] = len({id(step.graphs) for step in parallel.sdy_program.steps.values()})
         seen["reloaded"] = reloaded(parallel, f"{folder}/checkpoint")
     return seen
