@@ -6,22 +6,19 @@ This process exports and propagates all cases, then four forks run them one afte
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
 
 import shardy_py as sdy
 from shardy_py.torch.parallel import to_parallel_styles
+from tests.torch.forked import run_forked
 from tests.torch.hugging_face import MESHES, MODELS, distance, exported, propagated
 from tests.torch.models import Decoder
 from tests.torch.randomized import randomized
@@ -109,22 +106,8 @@ def main(cases: Sequence[str]) -> None:
     # Forks have no threads of their parent.
     torch.set_num_threads(1)
     runs = prepared(cases)
-    context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
-
-        def one(rank: int) -> None:
-            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
-            seen = {run.case: run.seen() for run in runs}
-            Path(folder, str(rank)).write_text(json.dumps(seen))
-            dist.destroy_process_group()
-
-        started = [context.Process(target=one, args=(rank,)) for rank in range(4)]
-        for process in started:
-            process.start()
-        for process in started:
-            process.join()
-        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-    print(json.dumps({case: [seen[case] for seen in actual] for case in cases}))
+    collected = run_forked(lambda *_: {run.case: run.seen() for run in runs})
+    print(json.dumps({case: [seen[case] for seen in collected] for case in cases}))
 
 
 if __name__ == "__main__":

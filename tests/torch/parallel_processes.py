@@ -6,12 +6,9 @@ Each case trains a module and its parallel form side by side, from equal paramet
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +20,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.nn import functional
 
 import shardy_py as sdy
+from tests.torch.forked import run_forked
 from tests.torch.models import Decoder
 from tests.torch.routed_experts import RoutedExperts
 
@@ -227,23 +225,13 @@ def seen_of(case: str, folder: str) -> dict[str, Any]:
 
 def run_on_four(run: Callable[[str, str], dict[str, Any]], cases: Sequence[str]) -> None:
     """Run cases on four processes and print what each saw of each."""
-    torch.set_num_threads(1)
-    context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
 
-        def one(rank: int) -> None:
-            warnings.simplefilter("ignore")
-            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
-            Path(folder, str(rank)).write_text(json.dumps({name: run(name, folder) for name in cases}))
-            dist.destroy_process_group()
+    def one(_: int, folder: str) -> dict[str, Any]:
+        warnings.simplefilter("ignore")
+        return {name: run(name, folder) for name in cases}
 
-        started = [context.Process(target=one, args=(rank,)) for rank in range(4)]
-        for process in started:
-            process.start()
-        for process in started:
-            process.join()
-        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-    print(json.dumps({name: [seen[name] for seen in actual] for name in cases}))
+    collected = run_forked(one)
+    print(json.dumps({name: [seen[name] for seen in collected] for name in cases}))
 
 
 if __name__ == "__main__":

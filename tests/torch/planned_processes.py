@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import copy
 import json
-import multiprocessing
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from attrs import frozen
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
 
 import shardy_py as sdy
 from shardy_py.torch.parallel import to_parallel_styles
+from tests.torch.forked import run_forked
 from tests.torch.planned_models import MODELS
 
 
@@ -80,23 +77,13 @@ def _seen(name: str, exported: Exported, plan: Any, codes: list[str], mesh: Any)
 def _on_processes(count: int, exported: Mapping[str, Exported]) -> dict[str, list[dict[str, Any]]]:
     """Return what each of some processes saw of each model."""
     plans = {name: _plan(name, item, count) for name, item in exported.items()}
-    context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
 
-        def run(rank: int) -> None:
-            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
-            mesh = init_device_mesh("cpu", (count,), mesh_dim_names=("m",))
-            seen = {name: _seen(name, item, *plans[name], mesh) for name, item in exported.items()}
-            Path(folder, str(rank)).write_text(json.dumps(seen))
-            dist.destroy_process_group()
+    def run(*_: Any) -> dict[str, Any]:
+        mesh = init_device_mesh("cpu", (count,), mesh_dim_names=("m",))
+        return {name: _seen(name, item, *plans[name], mesh) for name, item in exported.items()}
 
-        started = [context.Process(target=run, args=(rank,)) for rank in range(count)]
-        for process in started:
-            process.start()
-        for process in started:
-            process.join()
-        seen = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(count)]
-    return {name: [by_name[name] for by_name in seen] for name in exported}
+    collected = run_forked(run, count)
+    return {name: [seen[name] for seen in collected] for name in exported}
 
 
 def main(counts: Sequence[int], names: Sequence[str]) -> None:

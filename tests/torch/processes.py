@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
-import tempfile
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
 from shardy_py.torch.parallel.collectives import ProcessDevices
+from tests.torch.forked import run_forked
 from tests.torch.models import exported_decoder
 from tests.torch.test_import import GLOBS
 
@@ -65,23 +62,8 @@ def _combined(devices: ProcessDevices, rank: int) -> bool:
 
 def main(batches: Sequence[str]) -> None:
     """Run the batches and print what the processes saw of each."""
-    # Forks have no threads of their parent.
-    torch.set_num_threads(1)
-    context = multiprocessing.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
-
-        def one(rank: int) -> None:
-            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=4)
-            Path(folder, str(rank)).write_text(json.dumps({batch: seen_of(int(batch), rank) for batch in batches}))
-            dist.destroy_process_group()
-
-        started = [context.Process(target=one, args=(rank,)) for rank in range(4)]
-        for process in started:
-            process.start()
-        for process in started:
-            process.join()
-        actual = [json.loads(Path(folder, str(rank)).read_text()) for rank in range(4)]
-    print(json.dumps({batch: [seen[batch] for seen in actual] for batch in batches}))
+    collected = run_forked(lambda rank, _: {batch: seen_of(int(batch), rank) for batch in batches})
+    print(json.dumps({batch: [seen[batch] for seen in collected] for batch in batches}))
 
 
 if __name__ == "__main__":
