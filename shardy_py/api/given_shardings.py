@@ -32,28 +32,24 @@ def meshes_of_shardings(
     in_shardings: InShardings | None, out_shardings: OutShardings | None = None
 ) -> tuple[Mesh, ...]:
     """Return the distinct meshes that the given shardings bring along."""
-    specs = _specs(in_shardings, out_shardings)
-    if not specs:
-        return ()
-    from shardy_py.api.specs import mesh_of_spec
-
-    return tuple(dict.fromkeys(mesh for mesh in map(mesh_of_spec, specs) if mesh is not None))
+    return tuple(mesh for mesh in _brought_meshes(in_shardings, out_shardings) if mesh is not None)
 
 
 def uses_mesh(mesh: Mesh, in_shardings: InShardings | None, out_shardings: OutShardings | None) -> bool:
     """Return whether a given sharding may be over a mesh: it brings this one along, or none."""
-    specs = _specs(in_shardings, out_shardings)
+    brought = _brought_meshes(in_shardings, out_shardings)
+    return None in brought or mesh in brought
+
+
+def _brought_meshes(in_shardings: InShardings | None, out_shardings: OutShardings | None) -> dict[Mesh | None, None]:
+    """Return the distinct meshes of the given shardings, in order, and None if one brings none along."""
+    entries = chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))
+    specs = [spec for _, spec in entries if spec is not None]
     if not specs:
-        return False
+        return {}
     from shardy_py.api.specs import mesh_of_spec
 
-    return any(mesh_of_spec(spec) in (None, mesh) for spec in specs)
-
-
-def _specs(in_shardings: InShardings | None, out_shardings: OutShardings | None) -> list[Any]:
-    """Return the given shardings, without what stays as it is."""
-    entries = chain(_entries(in_shardings, _ARGUMENT), _entries(out_shardings, _RESULT))
-    return [spec for _, spec in entries if spec is not None]
+    return dict.fromkeys(map(mesh_of_spec, specs))
 
 
 def apply_in_shardings(program: Program, function: Op, in_shardings: InShardings | None, mesh_name: str) -> None:

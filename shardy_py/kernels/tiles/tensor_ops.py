@@ -10,7 +10,9 @@ from xdsl.dialects import builtin
 from xdsl.dialects.builtin import DenseArrayBase, TensorType
 from xdsl.ir import Attribute, Dialect, Region, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -223,29 +225,14 @@ class SelectOp(IRDLOperation):
 
     name = "arith.select"
 
+    T: ClassVar = VarConstraint("T", BaseAttr(TensorType))
+
     condition = operand_def(TensorType)
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
     traits = traits_def(Pure())
-
-    def print(self, printer: Printer) -> None:
-        """Write ``%c, %x, %y : tensor<...xi1>, tensor<...>``."""
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(" : ")
-        printer.print_list([self.condition.type, self.result.type], printer.print_attribute)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> SelectOp:
-        """Read what `print` writes."""
-        operands = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_unresolved_operand)
-        parser.parse_punctuation(":")
-        condition = parser.parse_type()
-        parser.parse_punctuation(",")
-        type_ = parser.parse_type()
-        resolved = parser.resolve_operands(operands, [condition, type_, type_], parser.pos)
-        return cls.create(operands=resolved, result_types=[type_])
+    assembly_format: ClassVar[str] = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($result)"
 
 
 class _Cast(IRDLOperation):
@@ -254,25 +241,7 @@ class _Cast(IRDLOperation):
     operand = operand_def(TensorType)
     result = result_def(TensorType)
     traits = traits_def(Pure())
-
-    def print(self, printer: Printer) -> None:
-        """Write ``%x : tensor<...> to tensor<...>``."""
-        printer.print_string(" ")
-        printer.print_ssa_value(self.operands[0])
-        printer.print_string(" : ")
-        printer.print_attribute(self.operands[0].type)
-        printer.print_string(" to ")
-        printer.print_attribute(self.results[0].type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> _Cast:
-        """Read what `print` writes."""
-        operand = parser.parse_unresolved_operand()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        parser.parse_keyword("to")
-        resolved = parser.resolve_operand(operand, type_)
-        return cls.create(operands=[resolved], result_types=[parser.parse_type()])
+    assembly_format: ClassVar[str] = "$operand attr-dict `:` type($operand) `to` type($result)"
 
 
 def _cast(name: str) -> type[IRDLOperation]:
