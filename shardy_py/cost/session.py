@@ -303,14 +303,15 @@ class Session:
             partitioner = "xla" if is_of_jit else "shardy_py"
         check_partitioner(partitioner)
         options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
-        if partitioner == "shardy_py":
-            return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
-        if is_of_jit and self._like_jit.like == "jit":
+        if partitioner == "xla" and is_of_jit and self._like_jit.like == "jit":
             evaluation = self._like_jit.evaluate(
                 schedule, machine, op_priorities=op_priorities, partitioner=partitioner, **options
             )
             return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
-        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
+        solution = self.solve(schedule, op_priorities=op_priorities)
+        if partitioner == "shardy_py":
+            return self._count(solution, machine, options)
+        return self.price(solution, machine, **options)
 
     def _count(self, solution: Solution, machine: MachineLike | None, options: dict[str, Any]) -> Evaluation:
         """Return the outcome of a solution with the cost of its local program, or an estimate that says why not."""

@@ -171,7 +171,7 @@ class Lifetimes:
 
     def _copied(self, section: Section, item: Carried) -> list[Tensor]:
         """Return the tensors that a region copies, so that the next value of a carried one can be where that was."""
-        copied = self.traffic.carried_copies(section, item)
+        copied = self.traffic.carried.in_region(section, item)
         if copied:
             self._apart |= {identity(tensor) for tensor in item.yielded}
         return copied
