@@ -177,7 +177,7 @@ class Lifetimes:
         return copied
 
     def _keep_through(self, section: Section, item: Carried, begin: int, last: int) -> None:
-        """Keep a carried tensor to the end of a region that hands on no next value, such as a condition."""
+        """Keep a carried tensor to the end of a region that yields no next value, such as a condition."""
         results = {identity(tensor) for tensor in section.results}
         if any(identity(tensor) in results for tensor in item.yielded):
             return

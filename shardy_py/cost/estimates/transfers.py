@@ -134,7 +134,7 @@ class TransferPricer:
         return [self._priced_own(node, collective)]
 
     def masked(self, node: Node) -> float:
-        """Return the operations that put padding in its place in what the windows of an op read."""
+        """Return the number of operations that mask the padding in the windows of an op."""
         kind = node.kind
         windows = (
             () if kind.cost is None or not kind.implements("get_windows") else tuple(kind.cost.get_windows(node.op))
