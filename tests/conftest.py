@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("shared-machines", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "shared-machines", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("shared-machines"), max_examples=400)
 settings.load_profile("shared-machines")
 
 # Many tests start processes; without compiled files each would compile the whole package again.

@@ -97,7 +97,7 @@ class SizedFrontend(ProgramFrontend):
         return self.base.argument_names(program, function)
 
     def argument_aliases(self, program: Program, function: Op) -> Mapping[str, int]:
-        """Return the further names of arguments, to their numbers."""
+        """Return further names of arguments, each with the index of its argument."""
         return self.base.argument_aliases(program, function)
 
     def argument_arrays(self, program: Program) -> Mapping[int, Any]:

@@ -64,7 +64,7 @@ def keywords(*values: Any) -> dict[str, Any]:
 
 
 def narrow(arguments: Any, class_: type[_V]) -> _V:
-    """Return the part of an attrs value that is a value of one of its base classes."""
+    """Return the fields that an attrs value has from one of its base classes, as a value of that class."""
     names = [item.name for item in attrs.fields(class_)]  # type: ignore[arg-type]
     return class_(**{name: getattr(arguments, name) for name in names})
 

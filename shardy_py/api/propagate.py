@@ -58,7 +58,7 @@ ProgressCallback = Callable[[int, int, str], None]
 
 @define
 class RunProgress:
-    """The steps of a run: to read the module, each pass, and to write it.
+    """The steps of a run: reading the module, each pass, writing the module.
 
     Args:
         on_stage: Called with the name of each stage as it starts.

@@ -160,7 +160,7 @@ class CoreResult:
 
     @cached_property
     def communications(self) -> Mapping[str, int]:
-        """The number of reshards and collectives that the program needs, by kind, those that are not written too.
+        """The number of reshards and collectives by kind: those in the program, and those that a partitioner inserts.
 
         These are the communications that `shardy explain --reshard` numbers and `shardy cost` prices.
         """

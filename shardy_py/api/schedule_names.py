@@ -21,7 +21,7 @@ def unknown_op_names(
     op_names: Iterable[str],
     registry: Registry,
 ) -> Iterator[Diagnostic]:
-    """Yield a warning for each name and glob that speaks of no op, neither of the program nor of a dialect.
+    """Yield a warning for each name and glob that matches no op, neither of the program nor of a dialect.
 
     Args:
         levels: The schedule that runs.
@@ -40,7 +40,7 @@ def unknown_op_names(
             continue
         marker = next((trait for trait in TRAITS if trait.name == name), None)
         hint = f"a trait is given as a marker: sdy.{marker}" if marker else did_you_mean(name, known)
-        yield Diagnostic("unknown-op", f"the order of ops speaks of {name!r}, but there is no such op", hint=hint)
+        yield Diagnostic("unknown-op", f"the order of ops names {name!r}, which is not an op", hint=hint)
 
 
 def _names_in(levels: tuple[Level, ...]) -> Iterator[str]:

@@ -118,7 +118,7 @@ class SizeInference:
                 value.replace_all_uses_with(constant.result)
 
     def _follow(self, op: Op) -> bool:
-        """Give the values of an op what follows, and return whether there is anything new."""
+        """Set the sizes of an op that follow from others, and return whether any is new."""
         if op.id in self.callees:
             return self._follow_call(op, self.callees[op.id])
         is_new = self._follow_op(op)
@@ -139,7 +139,7 @@ class SizeInference:
         return sum(map(self._unify, call_values(call, function))) > 0
 
     def _follow_op(self, op: Op) -> bool:
-        """Take what the definition of an op says of its results."""
+        """Set the sizes that the definition of an op gives to its results."""
         is_known = op.id in self.assertions or any(
             None not in self.numbers.get(value.id, (None,)) for value in op.results[:1]
         )

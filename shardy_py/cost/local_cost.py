@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 from attrs import evolve
 
 from shardy_py.cost.estimates import Cost, Quantity, estimate
+from shardy_py.cost.machines.machine import Machine
 from shardy_py.cost.machines.placement import AxisLinks
 from shardy_py.cost.machines.profile import Profile, choose_profile
 from shardy_py.cost.machines.toml import MachineLike, get_machine
@@ -18,6 +19,7 @@ from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.layout.policies import LayoutPolicy
 from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
+from shardy_py.values import frozen
 
 Partitioner = Literal["shardy_py", "xla"]
 """The partitioner that makes the program of a device: that of this package is counted, that of XLA estimated."""
@@ -58,6 +60,44 @@ class CountedProgram(Protocol):
         ...
 
 
+@frozen
+class PriceSetting:
+    """The machine that programs are priced on, with the options of estimates.
+
+    Args:
+        machine: The machine; without one there are no times.
+        profile: The profile of the backend.
+        axes: The links that the axes of the mesh run over, where that is not to follow from names or order.
+        layout: A layout policy or its name; None for plain bytes.
+    """
+
+    machine: Machine | None
+    profile: Profile
+    axes: AxisLinks | None = None
+    layout: str | LayoutPolicy | None = None
+
+    @classmethod
+    def of(
+        cls,
+        machine: MachineLike | None,
+        *,
+        axes: AxisLinks | None = None,
+        layout: str | LayoutPolicy | None = None,
+        profile: str | Profile | None = None,
+    ) -> PriceSetting:
+        """Return the setting of a machine and a profile as a caller gives them.
+
+        Raises:
+            OptionError: there is no such machine or profile.
+        """
+        resolved = None if machine is None else get_machine(machine)
+        return cls(resolved, choose_profile(profile, resolved), axes, layout)
+
+    def without_partitioner(self) -> PriceSetting:
+        """Return the setting for programs whose communication is explicit already."""
+        return evolve(self, profile=without_partitioner(self.profile))
+
+
 def price_local(
     local: CountedProgram,
     registry: Registry,
@@ -82,18 +122,24 @@ def price_local(
     Raises:
         OptionError: a mesh does not fit the machine, or there is no such policy or profile.
     """
+    setting = PriceSetting.of(machine, axes=axes, layout=layout, profile=profile)
+    return count_cost(local, registry, setting, unpartitioned)
+
+
+def count_cost(
+    local: CountedProgram, registry: Registry, setting: PriceSetting, unpartitioned: Quantity | None
+) -> Cost:
+    """Return what a local program costs under a setting; see `price_local`."""
     program = local.shard_program
-    resolved_machine = None if machine is None else get_machine(machine)
-    rules = without_partitioner(choose_profile(profile, resolved_machine))
     main = program.functions["main"]
     cost = estimate(
         program,
         main,
         registry,
-        resolved_machine,
-        axes=axes,
-        layout=layout,
-        profile=rules,
+        setting.machine,
+        axes=setting.axes,
+        layout=setting.layout,
+        profile=without_partitioner(setting.profile),
         mesh=local.mesh,
         local_ops=local.ops,
     )

@@ -33,8 +33,12 @@ def is_priced_like_jit(
         machine: The machine that prices it.
         profile: The profile; None for that of the machine.
     """
-    rules = choose_profile(profile, None if machine is None else get_machine(machine))
-    return rules.follows_results and program.like is None and bool(function("is_written_by_jax")(program.module))
+    return is_converted_by_xla(program, choose_profile(profile, None if machine is None else get_machine(machine)))
+
+
+def is_converted_by_xla(program: ProgramInput, profile: Profile) -> bool:
+    """Return whether XLA converts a module before it partitions it as a profile says, and `like` leaves that open."""
+    return profile.follows_results and program.like is None and bool(function("is_written_by_jax")(program.module))
 
 
 def priced_input(program: Input, machine: MachineLike | None, profile: str | Profile | None = None) -> Input:

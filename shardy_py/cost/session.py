@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from types import NoneType
-from typing import Any
 
 from attrs import evolve, field
 
@@ -20,16 +19,16 @@ from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.finishing import Finisher
 from shardy_py.cost.local_cost import (
     Partitioner,
+    PriceSetting,
     add_reason,
     check_partitioner,
+    count_cost,
     count_operations,
-    explicit_setting,
-    price_local,
 )
 from shardy_py.cost.machines.placement import AxisLinks
-from shardy_py.cost.machines.profile import Profile, choose_profile
-from shardy_py.cost.machines.toml import MachineLike, get_machine
-from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_priced_like_jit
+from shardy_py.cost.machines.profile import Profile
+from shardy_py.cost.machines.toml import MachineLike
+from shardy_py.cost.priced_input import PRICED_LIKE_JIT, is_converted_by_xla
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, as_warnings
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.verify import refuse_deep_nesting
@@ -298,21 +297,19 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        is_of_jit = self.source is not None and is_priced_like_jit(self.source, machine, profile)
+        setting = PriceSetting.of(machine, axes=axes, layout=layout, profile=profile)
+        is_of_jit = self.source is not None and is_converted_by_xla(self.source, setting.profile)
         if partitioner is None:
             partitioner = "xla" if is_of_jit else "shardy_py"
         check_partitioner(partitioner)
-        options: dict[str, Any] = {"axes": axes, "layout": layout, "profile": profile}
-        if partitioner == "shardy_py":
-            return self._count(self.solve(schedule, op_priorities=op_priorities), machine, options)
-        if is_of_jit and self._like_jit.like == "jit":
-            evaluation = self._like_jit.evaluate(
-                schedule, machine, op_priorities=op_priorities, partitioner=partitioner, **options
-            )
+        if partitioner == "xla" and is_of_jit and self._like_jit.like == "jit":
+            solution = self._like_jit.solve(schedule, op_priorities=op_priorities)
+            evaluation = self._like_jit._estimate(solution, setting)
             return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
-        return self.price(self.solve(schedule, op_priorities=op_priorities), machine, **options)
+        solution = self.solve(schedule, op_priorities=op_priorities)
+        return self._count(solution, setting) if partitioner == "shardy_py" else self._estimate(solution, setting)
 
-    def _count(self, solution: Solution, machine: MachineLike | None, options: dict[str, Any]) -> Evaluation:
+    def _count(self, solution: Solution, setting: PriceSetting) -> Evaluation:
         """Return the outcome of a solution with the cost of its local program, or an estimate that says why not."""
         # Sweeps, advice and plans open sessions too, and never make a local program.
         from shardy_py.jax.local.make import count_local_program
@@ -322,10 +319,9 @@ class Session:
             with no_garbage_collection(), refuse_deep_nesting(self.main):
                 local = count_local_program(program, registry=self.registry, options=LocalOptions())
         except ShardyError as error:
-            estimated = self.price(solution, machine, **explicit_setting(machine, options))
+            estimated = self._estimate(solution, setting.without_partitioner())
             return evolve(estimated, cost=add_reason(estimated.cost, error))
-        cost = price_local(local, self.registry, machine, unpartitioned=self._operations, **options)
-        return Evaluation(solution, program, cost)
+        return Evaluation(solution, program, count_cost(local, self.registry, setting, self._operations))
 
     @cached_property
     def _operations(self) -> Quantity:
@@ -363,8 +359,11 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
-        resolved_machine = None if machine is None else get_machine(machine)
-        rules = choose_profile(profile, resolved_machine)
+        return self._estimate(solution, PriceSetting.of(machine, axes=axes, layout=layout, profile=profile))
+
+    def _estimate(self, solution: Solution, setting: PriceSetting) -> Evaluation:
+        """Return the outcome of a solution, with a cost estimated from its shardings."""
+        rules = setting.profile
         warnings: list[Diagnostic] = []
         with no_garbage_collection(), refuse_deep_nesting(self.main):
             program = self._finisher.finish(solution, like_partitioner=rules.follows_results, warnings=warnings)
@@ -373,9 +372,9 @@ class Session:
                 program,
                 find_main(program),
                 self.registry,
-                resolved_machine,
-                axes=axes,
-                layout=layout,
+                setting.machine,
+                axes=setting.axes,
+                layout=setting.layout,
                 rule_of=self.rule_of,
                 profile=rules,
             )

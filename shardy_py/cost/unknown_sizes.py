@@ -79,7 +79,7 @@ class _Ties:
     known: set[Dimension] = field(factory=set, init=False)
 
     def root(self, dimension: Dimension) -> Dimension:
-        """Return the dimension that stands for the set of another one."""
+        """Return the representative of the set that a dimension is in."""
         while dimension in self.parents:
             dimension = self.parents[dimension]
         return dimension

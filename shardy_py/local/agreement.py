@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
-from shardy_py.ir.interfaces.local import Shard
+from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.ir.interfaces.ops import ReadsSizes
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.sharding.manual_axes import common_mesh
@@ -121,6 +122,35 @@ def reduced_axes(shard: Shard, rule: OpShardingRule) -> list[AxisRef]:
             if rule.kind(factor) is FactorKind.REDUCTION:
                 result.extend(axis for axis in axes if axis not in result)
     return result
+
+
+def check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once: bool) -> None:
+    """Check that one collective per result can combine the partial results of an op.
+
+    Args:
+        op: The op.
+        shard: The op with its operands on the device.
+        rule: Its rule.
+        starts_once: Whether its local form counts initial values once.
+
+    Raises:
+        CannotLocalize: it cannot, or an initial value would count once per shard.
+    """
+    reductions = shard.semantics.get_reductions(op)
+    used = {
+        factor
+        for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
+        for dim, factors in enumerate(mapping)
+        if shard.parts(sharding, dim) > 1
+        for factor in factors
+    }.intersection(rule.reduction_factors)
+    combiners = {reductions.combiners.get(factor) for factor in used}
+    if None in combiners or len(combiners) > 1:
+        raise no_local_form("its partial results cannot be combined by one collective per result")
+    if starts_once or not reductions.initial_operands:
+        return
+    if not all(item is not None and item.is_idempotent for item in combiners):
+        raise no_local_form("its initial value would count once per shard")
 
 
 def factor_axes(

@@ -33,7 +33,7 @@ def put_numbers(program: Program) -> bool:
 
 
 def take_numbers(program: Program) -> None:
-    """Give the shards of a local program their dynamic sizes back.
+    """Replace the numbers that stand for dynamic sizes in a local program by dynamic sizes.
 
     Raises:
         UnsupportedError: an op needs the number.

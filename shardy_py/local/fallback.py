@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 
 from attrs import evolve, field
 
 from shardy_py.errors import Diagnostic
-from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_SLICE
+from shardy_py.ir.graph.op_names import ALL_GATHER
 from shardy_py.ir.graph.program import Op, Region, Value
 from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import CannotLocalize, Combined, Shard, no_local_form
 from shardy_py.ir.interfaces.ops import Elementwise, Nondeterministic
-from shardy_py.local.agreement import disagreeing_factors, is_on_one_mesh, parts_by_form, reduced_axes, without_factors
+from shardy_py.local.agreement import (
+    check_reductions,
+    disagreeing_factors,
+    is_on_one_mesh,
+    parts_by_form,
+    reduced_axes,
+    without_factors,
+)
 from shardy_py.local.collectives import CollectiveOptions
 from shardy_py.local.masks import without_padding
+from shardy_py.local.operand_reshards import (
+    common_sharding,
+    gathered_before_slice,
+    lost_axes,
+    minor_axes,
+    slice_along,
+)
 from shardy_py.local.regrid import Change, gather, slice_shard
-from shardy_py.local.several_meshes import combined, moved_dims, on_operand_mesh, parts_of, without_dims
+from shardy_py.local.several_meshes import combined, moved_dims, on_operand_mesh, without_dims
 from shardy_py.local.sizes import mentions_sizes
 from shardy_py.local.tensor_bodies import has_tensor_body
 from shardy_py.sharding.axes import AxisRef
@@ -103,14 +116,14 @@ class Fallback:
         reason = f"an operand is {before or 'whole'} and goes on as {after or 'whole'}"
         hint = "give the value and what gets it the same sharding, or put both on one data-flow edge"
         self._warn(shard.op, reason, "along the dimensions concerned", hint)
-        common = _common(shard, before, after)
+        common = common_sharding(shard, before, after)
         shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
         if before is not None:
             change = Change.between(shard, shape, before, common)
-            value = gather(shard, value, change, _minor(before, common), one_by_one=one_by_one)
+            value = gather(shard, value, change, minor_axes(before, common), one_by_one=one_by_one)
         if after is None:
             return value
-        return slice_shard(shard, value, Change.between(shard, shape, common, after), _minor(after, common))
+        return slice_shard(shard, value, Change.between(shard, shape, common, after), minor_axes(after, common))
 
     def gather_whole(self, shard: Shard, number: int) -> Value:
         """Return an operand, gathered."""
@@ -146,7 +159,7 @@ class Fallback:
         if isinstance(results, Combined):
             return Outcome(results, tuple(partial))
         if partial and not self.trust_shardings:
-            _check_reductions(op, shard, rule, starts_once=form is not None)
+            check_reductions(op, shard, rule, starts_once=form is not None)
         return Outcome(results)
 
     def _check(self, op: Op, shard: Shard, rule: OpShardingRule | None, form: Form | None) -> None:
@@ -216,8 +229,8 @@ class Fallback:
             gathered_sharding = without_dims(before, dims)
             if before is not None and gathered_sharding is not None:
                 change = Change.between(shard, result.shape, before, gathered_sharding)
-                value = gather(shard, value, change, _lost(before, gathered_sharding), one_by_one=one_by_one)
-            results.append(_cut(shard, value, result.shape, dims, after))
+                value = gather(shard, value, change, lost_axes(before, gathered_sharding), one_by_one=one_by_one)
+            results.append(slice_along(shard, value, result.shape, dims, after))
         self._warn_of_moves(shard, part)
         return results
 
@@ -226,7 +239,7 @@ class Fallback:
         before = shard.operand_shardings[number]
         dims = moved_dims(shard, before, after)
         value = self._gather(shard, number, without_dims(before, dims)) if dims else shard.operands[number]
-        return _cut(shard, value, shard.op.operands[number].shape, dims, after) if dims else value
+        return slice_along(shard, value, shard.op.operands[number].shape, dims, after) if dims else value
 
     def _warn_of_moves(self, shard: Shard, part: Shard) -> None:
         """Name an op between meshes of whose tensors parts are gathered."""
@@ -268,13 +281,13 @@ class Fallback:
         value, sharding = shard.operands[number], shard.operand_shardings[number]
         if sharding is None or not isinstance(value.type, TensorType):
             return value
-        wider = _before_slice(shard, shard.op.operands[number], target)
+        wider = gathered_before_slice(shard, shard.op.operands[number], target)
         if wider is not None:
             return wider
         self._gather_count += bool(moved_dims(shard, sharding, target))
         change = Change.between(shard, shard.op.operands[number].shape, sharding, target)
         one_by_one = self.options.per_dim_all_gather
-        return gather(shard, value, change, _lost(sharding, target), one_by_one=one_by_one)
+        return gather(shard, value, change, lost_axes(sharding, target), one_by_one=one_by_one)
 
     def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
         """Slice the results of an op that ran on other shardings to the shardings that they need.
@@ -289,7 +302,7 @@ class Fallback:
             if target is not None and shard.sharded_dims(target):
                 current = part.result_shardings[number]
                 change = Change.between(shard, shard.op.results[number].shape, current, target)
-                value = slice_shard(shard, value, change, _lost(target, current))
+                value = slice_shard(shard, value, change, lost_axes(target, current))
             result.append(value)
         return result
 
@@ -316,77 +329,8 @@ def _refuse_foreign_parts(op: Op, shard: Shard) -> None:
             raise no_local_form(f"the sizes in {value.type} are known to its dialect only, which cannot be gathered")
 
 
-def _cut(shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None) -> Value:
-    """Slice a tensor to the part of the device along some whole dimensions; the others are sliced already."""
-    if after is None:
-        return value
-    before = without_dims(after, dims)
-    return slice_shard(shard, value, Change.between(shard, shape, before, after), _lost(after, before))
-
-
-def _before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
-    """Return the parts under a target sharding of what a value was sliced from, or None if the device lacks them."""
-    slice_op = value.defining_op
-    known = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
-    if slice_op is None or known is None:
-        return None
-    wider, sharding = known
-    columns = [(parts_of(shard, sharding, dim), parts_of(shard, target, dim)) for dim in range(len(value.shape))]
-    if any(parts is not None and parts != target_parts for parts, target_parts in columns):
-        return _before_slice(shard, slice_op.operands[0], target)
-    if target is None or all(parts == target_parts for parts, target_parts in columns):
-        return wider
-    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, target), _lost(target, sharding))
-
-
-def _common(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
-    """Return the sharding along the major axes that two shardings share in each dimension."""
-    if before is None or after is None or shard.mesh(before) != shard.mesh(after):
-        return None
-    dims = []
-    for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):
-        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one.axes, other.axes, strict=False))
-        dims.append(type(one)(tuple(axis for axis, _ in pairs)))
-    return TensorSharding(before.mesh, tuple(dims))
-
-
-def _minor(sharding: TensorSharding, major: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
-    """Return, per dimension, the axes of a sharding behind those of another one, with which it begins."""
-    counts = [0 if major is None else len(major.dim_shardings[dim].axes) for dim in range(sharding.rank)]
-    return [tuple(dim.axes[count:]) for dim, count in zip(sharding.dim_shardings, counts, strict=True)]
-
-
 def _is_sharded(shard: Shard) -> bool:
     return any(shard.sharded_dims(sharding) for sharding in (*shard.operand_shardings, *shard.result_shardings))
-
-
-def _check_reductions(op: Op, shard: Shard, rule: OpShardingRule, *, starts_once: bool) -> None:
-    """Check that one collective per result can combine the partial results of an op.
-
-    Args:
-        op: The op.
-        shard: The op with its operands on the device.
-        rule: Its rule.
-        starts_once: Whether its local form counts initial values once.
-
-    Raises:
-        CannotLocalize: it cannot, or an initial value would count once per shard.
-    """
-    reductions = shard.semantics.get_reductions(op)
-    used = {
-        factor
-        for mapping, sharding in zip(rule.operand_mappings, shard.operand_shardings, strict=True)
-        for dim, factors in enumerate(mapping)
-        if shard.parts(sharding, dim) > 1
-        for factor in factors
-    }.intersection(rule.reduction_factors)
-    combiners = {reductions.combiners.get(factor) for factor in used}
-    if None in combiners or len(combiners) > 1:
-        raise no_local_form("its partial results cannot be combined by one collective per result")
-    if starts_once or not reductions.initial_operands:
-        return
-    if not all(item is not None and item.is_idempotent for item in combiners):
-        raise no_local_form("its initial value would count once per shard")
 
 
 def _resharded(
@@ -397,11 +341,3 @@ def _resharded(
 ) -> Shard:
     values = [gather_operand(shard, number, after) for number, after in enumerate(operands)]
     return evolve(shard, operands=values, operand_shardings=operands, result_shardings=results)
-
-
-def _lost(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
-    """Return, per dimension, the axes that one sharding has beyond another, which has all or none of them."""
-    return [
-        () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
-        for dim in range(before.rank)
-    ]

@@ -16,7 +16,7 @@ from shardy_py.local.type_checks import check_region_types
 
 
 def is_framework(op: Op, semantics: OpSemantics) -> bool:
-    """Return whether an op hands values on: calls, terminators and region ops with data-flow edges."""
+    """Return whether an op only passes values on: calls, terminators and region ops with data-flow edges."""
     if op.name == CALL or semantics.has_trait(op, IsTerminator):
         return True
     return semantics.get_data_flow(op) is not None or (op.parent is not None and op.parent.last is op)

@@ -15,7 +15,7 @@ _HANDLE = re.compile(r"handle\s*=\s*(\d+)")
 
 
 def find_local_ops(program: Program, semantics: OpSemantics) -> LocalOps:
-    """Return the ops for communication of a dialect that the program uses, or else of the first general ones.
+    """Return the communication ops of the first dialect in the program that has some, else those of a general one.
 
     Raises:
         UnsupportedError: no dialect has any.

@@ -1,6 +1,6 @@
-"""Ops that look up what other devices have: instead of all of a tensor, the few elements that they take are sent.
+"""Gathers and scatters of sharded operands: devices send the elements that are looked up, not the whole operand.
 
-Behind an all-gather an op may take its operand in parts, if its local form combines the results itself.
+Such an op takes the place of an all-gather before it, if its local form combines the results itself.
 """
 
 from __future__ import annotations

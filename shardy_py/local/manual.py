@@ -74,7 +74,7 @@ class ManualBorder:
         return slice_shard(self.shard, value, self._change(self.inner_shape, outside=False, reverse=True), self._moved)
 
     def leave(self, value: Value) -> Value:
-        """Return a value from inside as it is outside."""
+        """Return a value of the body with the shards that it has outside of it."""
         if not any(self._moved):
             return value
         value = gather(self.shard, value, self._change(self.inner_shape, outside=False), self._moved, one_by_one=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.ir.graph.types import TensorType, static_shape
+from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.local import Shard, no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.rule import OpShardingRule
@@ -65,13 +65,17 @@ def fill_padding(
         sharding: Its sharding.
         number: The number, which must not change what the program computes.
     """
-    shape = static_shape(global_value.type) or ()
-    dims = [dim for dim in shard.sharded_dims(sharding) if shape[dim] % shard.parts(sharding, dim)]
-    if sharding is None or not dims or not isinstance(value.type, TensorType):
+    type_ = global_value.type
+    if sharding is None or not isinstance(type_, TensorType):
         return value
-    fill = shard.ops.scalar(shard.emit, value.type.element_type, number)
+    padded = {
+        dim: size
+        for dim in shard.sharded_dims(sharding)
+        if (size := type_.shape[dim]) is not None and size % shard.parts(sharding, dim)
+    }
+    fill = shard.ops.scalar(shard.emit, type_.element_type, number) if padded else None
     if fill is None:
         return value
-    for dim in dims:
-        value = shard.ops.mask(shard.emit, value, dim, shard.real_size(sharding, dim, shape[dim]), fill)
+    for dim, size in padded.items():
+        value = shard.ops.mask(shard.emit, value, dim, shard.real_size(sharding, dim, size), fill)
     return value

@@ -80,7 +80,7 @@ class ShardTable:
             raise CannotLocalize(*(at_op(item, op) for item in error.diagnostics)) from None
 
     def map(self, values: Sequence[Value], local: Sequence[Value]) -> None:
-        """Enter what some values are on each device.
+        """Record the local values of some values.
 
         Raises:
             VerificationError: one has another type than its shard.

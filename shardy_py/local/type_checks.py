@@ -14,7 +14,7 @@ from shardy_py.ir.graph.program import Op, Program, Region, Value
 from shardy_py.ir.graph.types import Type, are_same_tensors
 from shardy_py.ir.graph.verify import call_problems
 from shardy_py.ir.graph.walk import region_arguments
-from shardy_py.ir.interfaces.local import local_type
+from shardy_py.ir.interfaces.local_types import local_type
 from shardy_py.ir.interfaces.ops import ShardableDataFlowOpInterface
 from shardy_py.plugins.check_data_flow import data_flow_problems
 from shardy_py.sharding.mesh import Mesh

@@ -157,7 +157,7 @@ def plan(
     counts = (microbatches,) if isinstance(microbatches, int) else tuple(microbatches)
     check_counts(meshes=meshes, chunks=1)
     if not counts:
-        raise OptionError(Diagnostic("invalid-count", "there is no number of microbatches", hint="microbatches=8"))
+        raise OptionError(Diagnostic("invalid-count", "the number of microbatches is missing", hint="microbatches=8"))
     for count in counts:
         check_counts(microbatches=count)
     results, specs = _results(source, machine, options, plan_shardings=plan_shardings)

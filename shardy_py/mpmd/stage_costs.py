@@ -171,7 +171,7 @@ def block_of_ops(ops: Sequence[Op]) -> Any:
 
 
 def bytes_on_device(value: Value) -> int:
-    """Return the bytes of a value on one device; none for what is no tensor of known shape and element type."""
+    """Return the bytes of a value on one device; 0 unless it is a tensor of known shape and element type."""
     program = value.owning_op.program
     sharding = program.shardings.get(value.id)
     mesh = None if sharding is None else resolve_mesh(sharding.mesh, program.meshes)

@@ -51,10 +51,10 @@ def advise_inputs(arguments: AdviseInputsArguments) -> InputAdvice:
 
 
 def plan_inputs(goal: Goal, judge: Judge, budget: float | None, *, known_layouts: bool | None = False) -> ShardingPlan:
-    """Return the plan for what is to become small.
+    """Return the plan with the least time or memory.
 
     Args:
-        goal: The time or the memory, and the memory that the machine has.
+        goal: What is minimised, the time or the memory, and the memory of the machine.
         judge: The judge of the program.
         budget: The bytes that a device may use at most; None for what the machine has.
         known_layouts: Whether to price known layouts beside it, see `PlanSettings`.

@@ -99,9 +99,9 @@ class PlanColumns:
         self.memory.limit(size)
 
     def least_memory(self) -> tuple[Choice, float] | None:
-        """Return the choice with the smallest memory, which was asked for, and that memory in bytes.
+        """Return the choice with the smallest memory, and that memory in bytes.
 
-        Afterwards nothing else has a cost.
+        The objective of the linear program is the memory from then on, and no longer the time.
         """
         assert self.memory is not None
         self.program.costs = [0.0] * len(self.program.costs)

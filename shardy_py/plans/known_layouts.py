@@ -15,7 +15,7 @@ from shardy_py.plans.roles import expert_dims, parameters_of
 
 
 def known_layouts(graph: PlanGraph, tied: Mapping[int, int], prices: Prices) -> Iterator[tuple[str, str, Allowed]]:
-    """Yield the name of each layout, what its axes do, and the placements that it allows.
+    """Yield the name of each layout, the roles of its axes, and the placements that it allows.
 
     Args:
         graph: The graph of the program.

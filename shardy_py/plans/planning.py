@@ -173,7 +173,7 @@ class _Planner:
         return planner
 
     def best(self) -> ShardingPlan:
-        """Return the best plan for what is to become small."""
+        """Return the best plan for the goal."""
         planner = self.within_least_memory() if self.settings.minimise == "memory" else self
         return planner.run()
 

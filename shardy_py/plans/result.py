@@ -71,7 +71,7 @@ class KnownLayout:
 
     @property
     def title(self) -> str:
-        """Its name, and what its axes do."""
+        """The name of the layout, and what each axis divides."""
         return f"{self.name} ({self.axes})" if self.axes else self.name
 
     def __str__(self) -> str:

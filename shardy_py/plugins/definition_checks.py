@@ -108,7 +108,7 @@ def check_contextual(contextual: Any, *, op: str) -> None:
 
 
 def as_condition(condition: Any) -> Mapping[str, Any]:
-    """Return the values of attributes that a definition is about, by their names in order.
+    """Return the attributes that ops of a definition must have: name to value, sorted by name.
 
     Raises:
         PluginError: they are not a mapping from names of attributes to texts, numbers or booleans.
@@ -215,7 +215,7 @@ def check_cost(cost: Any, *, op: str) -> None:
 
 
 def makes_cost(cost: Any) -> bool:
-    """Return whether what a definition gives as its cost is a function that makes one."""
+    """Return whether the cost of a definition is a function that returns a cost."""
     if isinstance(cost, type) or not callable(cost):
         return False
     return not any(hasattr(cost, name) for name in methods_of(CostOpInterface))

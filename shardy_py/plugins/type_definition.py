@@ -127,7 +127,7 @@ def _size(size: Any, answer: Any, hint: str) -> int | None:
 
 
 OPAQUE_TYPE = "opaque-type"
-"""The code of the warnings about types that nobody defines."""
+"""The code of the warnings about types without a definition."""
 
 
 def give_shapes(program: Program, registry: Registry) -> tuple[Diagnostic, ...]:

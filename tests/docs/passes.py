@@ -31,14 +31,16 @@ $ shardy-opt examples/gpt_train.mlir -sdy-basic-propagate='keep-sharding-rules=t
 ```
 
 What runs in which order, and why, is in
-[`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py).
+[`transforms/import_pipeline.py`](../../shardy_py/transforms/import_pipeline.py) for what is before propagation, in
+[`transforms/export_pipeline.py`](../../shardy_py/transforms/export_pipeline.py) for what is after it, and in
+[`transforms/pipelines.py`](../../shardy_py/transforms/pipelines.py) for all.
 Plugins may add passes: the bundled one for StableHLO has `sdy-explicit-gather-scatter-batching` and
 `stablehlo-simplify`.
 This page is written by `python -m tests.docs`; a test checks that it
 is up to date.
 """
 SECTIONS = (
-    ("Pipelines", ("pipelines:",)),
+    ("Pipelines", ("import_pipeline:", "pipelines:", "export_pipeline:")),
     ("Before propagation", ("prepare.",)),
     ("Propagation", ("propagate:", "populate_op_sharding_rules:")),
     ("After propagation", ("finish.",)),

@@ -69,6 +69,16 @@ def install(tmp_path_factory):
     return once
 
 
+def _installed_by_hand(name, folder):
+    """Return a folder with a package as pip leaves it, but for what only pip reads."""
+    shutil.copytree(DATA / name / f"{name}_shardy", folder / f"{name}_shardy")
+    info = folder / f"{name}_shardy-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-shardy\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(f"[shardy_py.dialects]\n{name} = {name}_shardy\n")
+    return folder
+
+
 def _pip_install(name, folder):
     source, target = folder / "source", folder / "site"
     shutil.copytree(DATA / name, source)
@@ -117,9 +127,9 @@ def test_an_installed_dialect_is_used_like_a_bundled_one(install):
     ]
 
 
-def test_a_broken_package_is_named_and_can_be_blocked(install):
+def test_a_broken_package_is_named_and_can_be_blocked(tmp_path):
     """A plugin that fails to import is one clear error, and blocking it by name helps."""
-    broken = install("broken")
+    broken = _installed_by_hand("broken", tmp_path)
     error = describe(broken)["error"]
     assert "plugin 'broken' from broken" in error
     assert "a_module_that_nobody_has" in error
@@ -127,9 +137,9 @@ def test_a_broken_package_is_named_and_can_be_blocked(install):
     assert describe(broken, skip_broken=True)["status"]["broken"] == "broken"
 
 
-def test_two_packages_that_claim_one_op_are_both_named(install):
+def test_two_packages_that_claim_one_op_are_both_named(install, tmp_path):
     """The error names the op and both packages, whichever is found first."""
-    acme, rival = install("acme"), install("rival")
+    acme, rival = install("acme"), _installed_by_hand("rival", tmp_path)
     first, second = describe(acme, rival)["error"], describe(rival, acme)["error"]
     assert first == second
     for part in ("'acme.add'", "plugin 'acme'", "plugin 'rival'", "0.1)"):

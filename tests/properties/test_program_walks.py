@@ -14,7 +14,7 @@ from shardy_py.oracle.generate import generate
 from shardy_py.propagation.engine import make_problem
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.slots import assign_slots
-from shardy_py.transforms.pipelines import ImportPipeline
+from shardy_py.transforms.import_pipeline import ImportPipeline
 from shardy_py.transforms.run import run_on_attributes
 
 pytest.importorskip("jaxlib", reason="random programs are MLIR text")

@@ -364,7 +364,7 @@ class Flattener:
         return [source.value for source in sources if source.op is not op and source.op.parent is block]
 
     def is_control_flow(self, op: Op) -> bool:
-        """Return whether what an op costs is what stands in its regions, rather than what its rule or dialect says."""
+        """Return whether the cost of an op is that of its regions, not what its rule or dialect says."""
         if not op.regions or self.registry.get_data_flow(op) is not None:
             return bool(op.regions)
         return self.rule_of(op) is None and not self.kinds.of(op).implements("get_work")

@@ -1,4 +1,4 @@
-"""Operations that an op takes, as its dialect says, or as follow from its sharding rule.
+"""Numbers of operations of ops: as the dialect says, else derived from the sharding rule.
 
 The factors of a rule span the space of what is computed, and what one device computes is the part that the axes of each
 factor leave it, rounded up. An op that sums products takes two operations per point of that space, a reduction one, an

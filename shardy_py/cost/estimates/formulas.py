@@ -1,4 +1,4 @@
-"""Times of collectives.
+"""Bytes that a device sends in collectives, and their times.
 
 On a ring or through a switch they go as in R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
 Communication Operations in MPICH" (2005), section 4: an all-gather of ``n`` devices takes ``n - 1`` steps, in each of
@@ -12,7 +12,7 @@ middle: of ``n`` parts, each device sends one to every other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, prod
 
 from shardy_py.cost.machines.placement import LinkPart
@@ -92,3 +92,39 @@ def _latency(part: LinkPart, steps: int) -> float:
         return part.link.latency * steps
     # Parts that go both ways around a ring meet after half of the steps.
     return part.link.latency * part.stride * (ceil(steps / 2) if part.is_closed else steps)
+
+
+def _all_gather(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return (n - 1) * before, all_gather_seconds(parts, before)
+
+
+def _reduce_scatter(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return (n - 1) * after, reduce_scatter_seconds(parts, after)
+
+
+def _all_reduce(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return -(-2 * (n - 1) * before // n), all_reduce_seconds(parts, before)
+
+
+def _all_to_all(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return -(-(n - 1) * before // n), all_to_all_seconds(parts, before)
+
+
+def _permute(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return before, permute_seconds(parts, before)
+
+
+def _reshard(n: int, before: int, after: int, parts: Parts) -> tuple[int, float]:
+    return after, permute_seconds(parts, after)
+
+
+PRICES: dict[str, Callable[[int, int, int, Parts], tuple[int, float]]] = {
+    "all_gather": _all_gather,
+    "reduce_scatter": _reduce_scatter,
+    "all_reduce": _all_reduce,
+    "all_to_all": _all_to_all,
+    "collective_permute": _permute,
+    "collective_broadcast": _permute,
+    "reshard": _reshard,
+}
+"""The bytes that one device sends, and the time, by kind: of n devices, with the bytes before and behind it."""

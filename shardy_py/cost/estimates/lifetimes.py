@@ -171,13 +171,13 @@ class Lifetimes:
 
     def _copied(self, section: Section, item: Carried) -> list[Tensor]:
         """Return the tensors that a region copies, so that the next value of a carried one can be where that was."""
-        copied = self.traffic.carried_copies(section, item)
+        copied = self.traffic.carried.in_region(section, item)
         if copied:
             self._apart |= {identity(tensor) for tensor in item.yielded}
         return copied
 
     def _keep_through(self, section: Section, item: Carried, begin: int, last: int) -> None:
-        """Keep a carried tensor to the end of a region that hands on no next value, such as a condition."""
+        """Keep a carried tensor to the end of a region that yields no next value, such as a condition."""
         results = {identity(tensor) for tensor in section.results}
         if any(identity(tensor) in results for tensor in item.yielded):
             return

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from attrs import Factory, field
 
+from shardy_py.cost.estimates.carried_copies import CarriedCopies
 from shardy_py.cost.estimates.flops import Work
 from shardy_py.cost.estimates.fusion import CostFusion, CostKernel
-from shardy_py.cost.estimates.graph import Carried, Node, RuleOf, Section, Tensor, makers_above
-from shardy_py.cost.estimates.kernel_order import readers
+from shardy_py.cost.estimates.graph import Node, RuleOf, Section, Tensor
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.machines.profile import Profile
 from shardy_py.ir.graph.op_names import ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER
@@ -50,7 +50,11 @@ class Traffic:
     halos: Mapping[int, int] = Factory(dict)
     halo_buffers: Mapping[int, int] = Factory(dict)
     rule_of: RuleOf = _no_rule
-    _numbers: dict[int, tuple[Section, dict[int, int], dict[int, int]]] = field(factory=dict, init=False, eq=False)
+    carried: CarriedCopies = field(init=False, eq=False)
+
+    @carried.default
+    def _make_carried(self) -> CarriedCopies:
+        return CarriedCopies(self.fusion, self.profile)
 
     def _has_copies(self, node: Node) -> bool:
         """Return whether a node may move more than its operands and results."""
@@ -229,91 +233,15 @@ class Traffic:
         return moved
 
     def carried_bytes(self, node: Node) -> float:
-        """Return the bytes of the copies of what a loop carries, as XLA's copy_insertion.cc makes them.
-
-        What starts in an argument that is not donated, or in a tensor that something else starts in or takes, is copied
-        once before the loop, unless the loop needs the latter. In each iteration, what is still read when its next
-        value is there is copied, and what is handed on by an op that does not write over its operand.
-        """
-        if not self.profile.copies_carried:
-            return 0.0
+        """Return the bytes of the copies of what a loop carries."""
         moved = 0.0
-        changing = [item for item in node.carried if not item.is_unchanged]
-        last = {identity(item.initial): item for item in changing}
-        for item in changing:
-            if item.initial.maker is None:
-                is_copied = item.initial.is_kept or node.section.owner is not None
-            else:
-                is_copied = last[identity(item.initial)] is not item or _is_used_apart(item.initial, node)
-            if is_copied:
-                moved += 2 * node.runs * self.stored_bytes(item.initial)
-            for section in node.sections:
-                copies = self.carried_copies(section, item)
-                moved += 2 * section.runs * sum([self.stored_bytes(tensor) for tensor in copies])
+        for runs, tensors in self.carried.of_loop(node):
+            moved += 2 * runs * sum([self.stored_bytes(tensor) for tensor in tensors])
         return moved
 
     def returned_bytes(self, main: Section) -> float:
-        """Return the bytes of the copies of results that are arguments without donation, or earlier results.
-
-        As in copy_insertion.cc::AddSpecialCaseCopies: each result has memory of its own.
-        """
-        if not self.profile.copies_carried:
-            return 0.0
-        moved, seen = 0.0, set()
-        for tensor in main.results:
-            if identity(tensor) in seen or (tensor.maker is None and tensor.is_kept):
-                moved += 2 * self.stored_bytes(tensor)
-            seen.add(identity(tensor))
-        return moved
-
-    def carried_copies(self, section: Section, item: Carried) -> list[Tensor]:
-        """Return the tensors that a region copies so that the next value of a carried tensor can reuse its memory.
-
-        The old value is copied where an op may read it after the next one is written. The next value is copied where
-        it is also the old value of another carried tensor.
-        """
-        parameter_numbers, result_numbers = self._numbers_of(section)
-        parameter = _first(section.parameters, parameter_numbers, item.parameters)
-        result = _first(section.results, result_numbers, item.yielded)
-        if parameter is None or result is None or not self.profile.copies_carried:
-            return []
-        maker = result.maker
-        if maker is None or maker.section is not section:
-            is_other = identity(result) in parameter_numbers and result is not parameter
-            return (
-                [parameter, result] if is_other and (parameter.users or self._is_handed_on(section, parameter)) else []
-            )
-        return (
-            [parameter]
-            if self._is_handed_on(section, parameter) or self._is_read_late(section, parameter, maker)
-            else []
-        )
-
-    def _is_handed_on(self, section: Section, tensor: Tensor) -> bool:
-        return identity(tensor) in self._numbers_of(section)[1]
-
-    def _numbers_of(self, section: Section) -> tuple[dict[int, int], dict[int, int]]:
-        """Return the numbers of the parameters and of the results of a section, by identity."""
-        if identity(section) not in self._numbers:
-            parameters, results = (
-                {identity(tensor): number for number, tensor in reversed(list(enumerate(tensors)))}
-                for tensors in (section.parameters, section.results)
-            )
-            self._numbers[identity(section)] = section, parameters, results
-        return self._numbers[identity(section)][1:]
-
-    def _is_read_late(self, section: Section, tensor: Tensor, maker: Node) -> bool:
-        """Return whether a kernel may read a value when the kernel that makes its next one has begun to write.
-
-        One that the maker needs may not, nor the maker itself, if it goes through the elements one by one.
-        """
-        positions = set(readers(section, tensor))
-        if maker.position in positions and not self.fusion.is_fusible(maker):
-            return True
-        positions.discard(maker.position)
-        if not positions or max(positions) > maker.position:
-            return bool(positions)
-        return not positions <= makers_above(maker, min(positions))
+        """Return the bytes of the copies of results."""
+        return 0.0 + sum([2 * self.stored_bytes(tensor) for tensor in self.carried.of_results(main)])
 
     def copied_bytes(self, node: Node) -> float:
         """Return the bytes of the copies that a collective makes of its operand and result, in another layout.
@@ -351,7 +279,7 @@ class Traffic:
         maker = tensor.maker
         if maker is None or len(tensor.users) != 1 or not self.fusion.is_own_kernel(maker):
             return False
-        return not self._is_handed_on(maker.section, tensor)
+        return not self.carried.is_handed_on(maker.section, tensor)
 
     def _is_taken_by_kernels(self, node: Node) -> bool:
         """Return whether only kernels of elementwise ops take the result of a node."""
@@ -447,12 +375,6 @@ def _is_among(tensor: Tensor, tensors: Iterable[Tensor]) -> bool:
     return any(tensor is other for other in tensors)
 
 
-def _is_used_apart(tensor: Tensor, node: Node) -> bool:
-    """Return whether something takes a tensor that need not be there before a node is."""
-    positions = set(readers(node.section, tensor)) - {node.position}
-    return bool(positions) and not positions <= makers_above(node, min(positions))
-
-
 def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
     """Return the kind of a dimension of an operand of a product."""
     if all(factor in rule.reduction_factors for factor in factors):
@@ -463,9 +385,3 @@ def _dimension_kind(rule: OpShardingRule, factors: tuple[int, ...]) -> str:
 def _is_bfloat16(tensor: Tensor) -> bool:
     type_ = tensor.value.type
     return isinstance(type_, TensorType) and type_.element_type == "bf16"
-
-
-def _first(tensors: Sequence[Tensor], numbers: Mapping[int, int], candidates: Iterable[Tensor]) -> Tensor | None:
-    """Return the first tensor that is among the candidates."""
-    matching = [numbers[identity(tensor)] for tensor in candidates if identity(tensor) in numbers]
-    return tensors[min(matching)] if matching else None

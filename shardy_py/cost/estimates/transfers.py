@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from attrs import field
 
 from shardy_py.api.summary import tensor_bytes
 from shardy_py.cost.estimates import formulas
+from shardy_py.cost.estimates.device_groups import (
+    AXES_ATTRIBUTES,
+    LOCAL,
+    WITHOUT_AXES,
+    DeviceGroups,
+    Group,
+    combined_size,
+    own_collective,
+)
 from shardy_py.cost.estimates.graph import Node, RuleOf
 from shardy_py.cost.estimates.halos import Halo, halo_operations, halos_of, is_sliced_from_whole, reshards_before
 from shardy_py.cost.estimates.merged_communications import Priced, combine, group_key
 from shardy_py.cost.estimates.sizes import LocalSizes
 from shardy_py.cost.estimates.values import Transfer
-from shardy_py.cost.machines.placement import LinkPart, MeshPlacement
+from shardy_py.cost.machines.placement import MeshPlacement
 from shardy_py.cost.machines.profile import NO_PROFILE, Profile
 from shardy_py.errors import UnsupportedError
 from shardy_py.ir.graph.op_names import (
-    ALL_GATHER,
     ALL_REDUCE,
-    ALL_SLICE,
-    ALL_TO_ALL,
     COLLECTIVE_PERMUTE,
-    REDUCE_SCATTER,
-    REPLICATED_TO_UNREDUCED,
-    RESHARD,
-    SHARDED_TO_UNREDUCED,
 )
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import TensorType
@@ -37,26 +38,10 @@ from shardy_py.ir.interfaces.local_ops import LocalCollective
 from shardy_py.local.form_collectives import collectives_of_form
 from shardy_py.local.local_ops import find_local_ops
 from shardy_py.plugins import Registry
-from shardy_py.sharding.axes import AxisRef, axes_size
+from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.shard_positions import axes_of_group
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import frozen
-
-AXES_ATTRIBUTES = {
-    ALL_GATHER: "gathering_axes",
-    ALL_SLICE: "slicing_axes",
-    ALL_TO_ALL: "params",
-    ALL_REDUCE: "reduction_axes",
-    REDUCE_SCATTER: "reduce_scatter_axes",
-}
-"""The attribute that holds the axes of each of Shardy's collectives."""
-
-WITHOUT_AXES = (COLLECTIVE_PERMUTE, RESHARD)
-"""Its ops whose axes follow from the shardings before and after."""
-
-LOCAL = (REPLICATED_TO_UNREDUCED, SHARDED_TO_UNREDUCED)
-"""Its ops that change what a device has of a value without asking another one."""
 
 _NAMES = frozenset((*AXES_ATTRIBUTES, *WITHOUT_AXES, *LOCAL))
 
@@ -81,21 +66,6 @@ _HALO = "halo: each device sends the elements at the bounds of its shard that th
 
 
 @frozen
-class Group:
-    """The devices that take part in one group of a collective.
-
-    Args:
-        axes: The axes along which they differ, as text.
-        devices: Their number.
-        parts: The links between them; None without a machine.
-    """
-
-    axes: str
-    devices: int
-    parts: tuple[LinkPart, ...] | None
-
-
-@frozen
 class TransferPricer:
     """Prices the transfers of a program.
 
@@ -117,8 +87,13 @@ class TransferPricer:
     mesh: Mesh | None = None
     local_ops: LocalOps | None = None
     _memo: dict[tuple[object, ...], tuple[str, int, int, float | None]] = field(factory=dict, init=False, eq=False)
+    groups: DeviceGroups = field(init=False, eq=False)
     # The search goes through the whole program.
     _form_ops: list[LocalOps | None] = field(factory=list, init=False, eq=False)
+
+    @groups.default
+    def _make_groups(self) -> DeviceGroups:
+        return DeviceGroups(self.sizes, self.placement, self.mesh)
 
     def check_meshes(self) -> None:
         """Check that the meshes of all values seen fit the machine, whether something is sent along them or not.
@@ -159,7 +134,7 @@ class TransferPricer:
         return [self._priced_own(node, collective)]
 
     def masked(self, node: Node) -> float:
-        """Return the operations that put padding in its place in what the windows of an op read."""
+        """Return the number of operations that mask the padding in the windows of an op."""
         kind = node.kind
         windows = (
             () if kind.cost is None or not kind.implements("get_windows") else tuple(kind.cost.get_windows(node.op))
@@ -172,7 +147,7 @@ class TransferPricer:
 
     def _priced_own(self, node: Node, collective: OwnCollective) -> Priced:
         """Return the transfer of a collective over groups of device numbers."""
-        group = self._own_group(collective)
+        group = self.groups.of_numbers(collective)
         sent, seconds = self._priced(collective.kind, group, node.op)
         sent = round(sent * collective.share)
         transfer = self._transfer(
@@ -183,7 +158,7 @@ class TransferPricer:
     def _read_collective(self, op: Op) -> OwnCollective | None:
         """Return the collective that an op of a local program is, whatever its dialect says of costs."""
         collective = None if self.local_ops is None else self.local_ops.read_collective(op)
-        return None if collective is None or not collective.groups else _own_collective(collective, self.mesh)
+        return None if collective is None or not collective.groups else own_collective(collective, self.mesh)
 
     def _priced_form(self, node: Node) -> list[Priced]:
         """Return the transfers of the local form of an op whose dialect does not say what they are."""
@@ -199,10 +174,10 @@ class TransferPricer:
         if mesh is None or local_ops is None:
             return []
         for written in collectives_of_form(op, operands, results, self.registry, local_ops):
-            collective = _own_collective(written, mesh)
-            group = self._own_group(collective, mesh)
+            collective = own_collective(written, mesh)
+            group = self.groups.of_numbers(collective, mesh)
             before, after = _bytes_around(written, group.devices)
-            sent, seconds = _PRICES[written.kind](group.devices, before, after, group.parts or ())
+            sent, seconds = formulas.PRICES[written.kind](group.devices, before, after, group.parts or ())
             sent, times = round(sent * collective.share), None if group.parts is None else seconds
             transfer = self._transfer(node, written.kind, group.axes, group.devices, sent, times, _FORM)
             halo = Halo(0, sent, (), mesh, is_gathered=written.kind == "all_gather", read_bytes=0)
@@ -236,7 +211,7 @@ class TransferPricer:
         if sharding is None or mesh is None or self._is_mirrored_before(op.operands[0], dims):
             return []
         axes = tuple(axis for dim in dims for axis in sharding.dim_shardings[dim].axes)
-        group = self._along(axes, mesh)
+        group = self.groups.along(axes, mesh)
         sent, seconds = self._priced("collective_permute", group, op)
         if not sent:
             return []
@@ -254,7 +229,7 @@ class TransferPricer:
         axes = tuple(halo.axes)
         parts = None if self.placement is None else self.placement.parts(axes, halo.mesh)
         text = "{" + ", ".join(str(axis) for axis in axes) + "}"
-        devices = _combined_size(axes, halo.mesh)
+        devices = combined_size(axes, halo.mesh)
         if halo.is_gathered:
             kind, how = "all_gather", _GATHERED_HALO
             seconds = None if parts is None else formulas.all_gather_seconds(parts, halo.bytes / max(1, devices - 1))
@@ -288,7 +263,7 @@ class TransferPricer:
         before, after = self.sizes.sharding(op.operands[0]), self.sizes.sharding(op.results[0])
         cost = self.registry.get_cost(op)
         collective = cost.get_collective(op) if cost is not None else None
-        group = self._sdy_group(op, before, after) if collective is None else self._own_group(collective)
+        group = self.groups.of_op(op, before, after) if collective is None else self.groups.of_numbers(collective)
         n = group.devices
         return formulas.all_reduce_seconds(group.parts or (), round(sent * n / (2 * (n - 1)))) if n > 1 else 0.0
 
@@ -302,24 +277,24 @@ class TransferPricer:
             key = (*key, _is_widened(op.operands))
         cached = self._memo.get(key)
         if cached is None:
-            group = self._sdy_group(op, before, after)
-            parts = [self._priced(kind, part, op) for part in self._groups(op, kind, before, after)]
+            group = self.groups.of_op(op, before, after)
+            parts = [self._priced(kind, part, op) for part in self._runs(op, kind, before, after)]
             times = [seconds for _, seconds in parts if seconds is not None]
             seconds = sum(times) if len(times) == len(parts) else None
             cached = self._memo[key] = (group.axes, group.devices, sum(sent for sent, _ in parts), seconds)
         return cached
 
-    def _groups(self, op: Op, kind: str, before: TensorSharding | None, after: TensorSharding | None) -> list[Group]:
+    def _runs(self, op: Op, kind: str, before: TensorSharding | None, after: TensorSharding | None) -> list[Group]:
         """Return the groups along which a collective runs, one run after the other.
 
         XLA's partitioner reduces along the axes of one dimension after the other (AllReduceAlongShardingDims).
         """
-        group = self._sdy_group(op, before, after)
+        group = self.groups.of_op(op, before, after)
         sharding = after or before
         mesh = None if sharding is None else self.sizes.mesh(sharding)
         if kind != "all_reduce" or op.name != ALL_REDUCE or not self.profile.follows_results or mesh is None:
             return [group]
-        parts = [self._along(axes, mesh) for axes in self._axes_by_dimension(op)]
+        parts = [self.groups.along(axes, mesh) for axes in self._axes_by_dimension(op)]
         return parts if prod(part.devices for part in parts) == group.devices else [group]
 
     def _axes_by_dimension(self, op: Op) -> Iterator[tuple[AxisRef, ...]]:
@@ -341,43 +316,10 @@ class TransferPricer:
         if self.profile.widens_bfloat16 and _is_widened(op.operands):
             before, after = 2 * before, 2 * after
         n = group.devices
-        if n == 1 or kind not in _PRICES:
+        if n == 1 or kind not in formulas.PRICES:
             return 0, 0.0 if self.placement is not None else None
-        sent, seconds = _PRICES[kind](n, before, after, group.parts or ())
+        sent, seconds = formulas.PRICES[kind](n, before, after, group.parts or ())
         return sent, seconds if group.parts is not None else None
-
-    def _sdy_group(self, op: Op, before: TensorSharding | None, after: TensorSharding | None) -> Group:
-        meshes = [self.sizes.mesh(sharding) for sharding in (after, before) if sharding is not None]
-        # Between a mesh and one of its devices the mesh decides.
-        mesh = max((item for item in meshes if item is not None), key=lambda item: item.total_size, default=None)
-        if mesh is None or op.name in LOCAL:
-            return Group("", 1, () if self.placement is not None else None)
-        return self._along(tuple(dict.fromkeys(_axes_of(op, before, after, mesh))), mesh)
-
-    def _along(self, axes: tuple[AxisRef, ...], mesh: Mesh) -> Group:
-        """Return a group of the devices along axes."""
-        parts = self.placement.parts(axes, mesh) if self.placement is not None else None
-        devices = formulas.group_size(parts) if parts is not None else _combined_size(axes, mesh)
-        return Group("{" + ", ".join(str(axis) for axis in axes) + "}", devices, parts)
-
-    def _own_group(self, collective: OwnCollective, mesh: Mesh | None = None) -> Group:
-        mesh = self.mesh if mesh is None else mesh
-        axes = None if mesh is None or len(collective.group) < 2 else axes_of_group(mesh, collective.group)
-        if axes and mesh is not None:
-            return self._along(axes, mesh)
-        if self.placement is None:
-            return Group("", len(collective.group), None)
-        return Group("", len(collective.group), tuple(_parts_of_group(collective.group, self.placement)))
-
-
-def _own_collective(collective: LocalCollective, mesh: Mesh | None) -> OwnCollective:
-    """Return the group of a collective; of a permutation all devices that take part, and the share that sends."""
-    if collective.kind != "collective_permute":
-        return OwnCollective(collective.kind, collective.groups[0])
-    devices = sorted({device for pair in collective.groups for device in pair})
-    count = len(devices) if mesh is None else mesh.total_size
-    moving = sum(source != target for source, target in collective.groups)
-    return OwnCollective(collective.kind, tuple(devices), moving / count)
 
 
 def _bytes_around(collective: LocalCollective, devices: int) -> tuple[int, int]:
@@ -392,90 +334,3 @@ def _is_widened(values: Iterable[Value]) -> bool:
     """Return whether values are sent in a type of twice their size: ``bf16`` in ``f32``, ``f8`` in ``f16``, ..."""
     types = (value.type.element_type for value in values if isinstance(value.type, TensorType))
     return any(name in _WIDENED or name.startswith("f8") for name in types)
-
-
-def _axes_of(op: Op, before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:
-    """Yield the axes along which the devices of a group of one of Shardy's collectives differ."""
-    name = AXES_ATTRIBUTES.get(op.name)
-    if name is None:
-        yield from _changed_axes(before, after, mesh)
-        return
-    attribute = op.attributes[name]
-    if op.name == ALL_REDUCE:
-        yield from attribute.axes
-    elif op.name == ALL_TO_ALL:
-        for param in attribute.params:
-            yield from param.axes
-    else:
-        yield from attribute.axes()
-
-
-def _changed_axes(before: TensorSharding | None, after: TensorSharding | None, mesh: Mesh) -> Iterator[AxisRef]:
-    """Yield the axes of the dimensions that are sharded differently; all axes where the meshes differ."""
-    if before is not None and after is not None and before.mesh != after.mesh:
-        yield from (AxisRef(axis.name) for axis in mesh.axes)
-        return
-    old = before.dim_shardings if before is not None else ()
-    new = after.dim_shardings if after is not None else ()
-    for first, second in zip_longest(old, new):
-        first_axes = first.axes if first is not None else ()
-        second_axes = second.axes if second is not None else ()
-        if first_axes != second_axes:
-            yield from first_axes
-            yield from second_axes
-
-
-def _combined_size(axes: Sequence[AxisRef], mesh: Mesh) -> int:
-    """Return the number of devices along axes, of which one may be a part of another."""
-    alone = [axis for axis in axes if not any(axis != other and other.contains(axis) for other in axes)]
-    return axes_size(alone, mesh)
-
-
-def _parts_of_group(group: Sequence[int], placement: MeshPlacement) -> Iterator[LinkPart]:
-    """Yield the parts of links that a group of device numbers runs over."""
-    stride = 1
-    parts = []
-    for link in reversed(placement.machine.links):
-        places = sorted({device // stride % link.size for device in group})
-        if len(places) > 1:
-            parts.append(LinkPart(link, len(places), min(b - a for a, b in pairwise(places))))
-        stride *= link.size
-    yield from reversed(parts)
-
-
-_Parts = Sequence[LinkPart]
-
-
-def _all_gather(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return (n - 1) * before, formulas.all_gather_seconds(parts, before)
-
-
-def _reduce_scatter(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return (n - 1) * after, formulas.reduce_scatter_seconds(parts, after)
-
-
-def _all_reduce(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return -(-2 * (n - 1) * before // n), formulas.all_reduce_seconds(parts, before)
-
-
-def _all_to_all(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return -(-(n - 1) * before // n), formulas.all_to_all_seconds(parts, before)
-
-
-def _permute(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return before, formulas.permute_seconds(parts, before)
-
-
-def _reshard(n: int, before: int, after: int, parts: _Parts) -> tuple[int, float]:
-    return after, formulas.permute_seconds(parts, after)
-
-
-_PRICES: dict[str, Callable[[int, int, int, _Parts], tuple[int, float]]] = {
-    "all_gather": _all_gather,
-    "reduce_scatter": _reduce_scatter,
-    "all_reduce": _all_reduce,
-    "all_to_all": _all_to_all,
-    "collective_permute": _permute,
-    "collective_broadcast": _permute,
-    "reshard": _reshard,
-}

@@ -179,7 +179,7 @@ class _Reader:
         for name in table:
             if name not in ("default", "f8") and mlir_element_bits(name) is None:
                 hint = "write element types as MLIR does, such as bf16 or i8, f8 for all of 8 bits, or default"
-                self._problem("device.flops", f"{name!r} is no element type", hint=hint)
+                self._problem("device.flops", f"{name!r} is not an element type", hint=hint)
         result = {name: self._number("device.flops", table, name) for name in table}
         if "default" not in result:
             self._problem("device.flops", "default is missing", hint="it stands for the types that are not listed")

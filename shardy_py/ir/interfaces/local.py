@@ -14,7 +14,8 @@ from attrs import field
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Op, Region, Value
 from shardy_py.ir.graph.types import TensorType, Type, static_shape
-from shardy_py.ir.interfaces.local_ops import CannotLocalize, Groups, LocalEmitter, LocalOps, Pairs, no_local_form
+from shardy_py.ir.interfaces.local_ops import Groups, LocalEmitter, LocalOps, Pairs
+from shardy_py.ir.interfaces.local_types import CannotLocalize, local_type, no_local_form
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import FactorKind
@@ -251,23 +252,6 @@ class LocalSemantics(Protocol):
 def local_form(op: Op, semantics: OpSemantics) -> Localize | None:
     """Return the local form that an op has of its own, or None."""
     return semantics.get_local(op) if isinstance(semantics, LocalSemantics) else None
-
-
-def local_type(type_: Type, sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Type:
-    """Return the type of a shard of a tensor; a dimension that does not divide is padded at its high end.
-
-    Raises:
-        CannotLocalize: the size of a sharded dimension is not known.
-    """
-    if sharding is None or sharding.is_fully_replicated or not isinstance(type_, TensorType):
-        return type_
-    mesh = sharding.mesh if isinstance(sharding.mesh, Mesh) else meshes[sharding.mesh]
-    for number, (size, dim) in enumerate(zip(type_.shape, sharding.dim_shardings, strict=True)):
-        if size is None and dim.sharded_size(mesh) > 1:
-            raise no_local_form(f"dimension {number} of {type_} is dynamic and sharded")
-    if type_.is_foreign:
-        raise no_local_form(f"the sizes in {type_} are known to its dialect only")
-    return TensorType(sharding.local_shape(type_.shape, mesh), type_.element_type)
 
 
 def local_constant(op: Op, shard: Shard) -> Sequence[Value]:

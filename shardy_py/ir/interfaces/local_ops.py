@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Protocol
 
-from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.attributes import Attribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import TensorType, Type
+from shardy_py.ir.interfaces.local_types import no_local_form
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
@@ -24,16 +24,6 @@ Groups = tuple[tuple[int, ...], ...]
 """Groups of device numbers; the order within a group is the order of the shards."""
 Pairs = Sequence[tuple[int, int]]
 """Source and target device numbers."""
-
-
-class CannotLocalize(UnsupportedError):
-    """An op has no local form under its shardings."""
-
-
-def no_local_form(reason: str) -> CannotLocalize:
-    """Return the error for an op that has no local form under its shardings."""
-    hint = "reshard its operands first, or give the op a local form, local=..., in its dialect"
-    return CannotLocalize(Diagnostic("no-local-form", reason, hint=hint))
 
 
 @define

@@ -71,7 +71,7 @@ def is_user_fragment(op: Op | None) -> bool:
 
 
 def is_inferred_fragment(op: Op | None) -> bool:
-    """Return whether an op is a fragment that no named computation asked for."""
+    """Return whether an op is a fragment that comes from mesh inference, not from a named computation."""
     return op is not None and op.name == FRAGMENT and not op.attributes.get(ORIGIN)
 
 

@@ -129,7 +129,7 @@ class MpmdImportPipeline(PassPipeline):
             *(() if self.merge_after_scheduling else merge_stages()),
             Stage(EnforceInputOutputEquishardingPass(constraints=self.constraints), "all have their meshes"),
             Stage(FragmentDedupPass(), "merging makes duplicate operands and results"),
-            Stage(FragmentDcePass(), "and values that nobody uses"),
+            Stage(FragmentDcePass(), "and values without users"),
             Stage(RemoveTransferCyclesPass(), "round trips show once each value has its mesh"),
             Stage(CallInlinePass(), "schedules order the fragments of all microbatches"),
             Stage(SymbolDcePass(), "the functions of microbatches are not called any more"),

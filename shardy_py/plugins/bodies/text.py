@@ -22,7 +22,7 @@ _NODES = (
 
 
 def parse_body(text: str, *, op: str) -> BodyText:
-    """Return the scalar body that a text says.
+    """Parse the text of a scalar body.
 
     Args:
         text: The names of the operands, ``->``, and an expression of Python for each result.

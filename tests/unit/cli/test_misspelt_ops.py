@@ -36,7 +36,7 @@ def test_a_misspelt_op_is_told_by_every_command(command: list[str], tmp_path: Pa
     schedule.write_text(SCHEDULE)
     done = CliRunner().invoke(shardy, [command[0], str(module), "--schedule", str(schedule), *command[1:]])
     assert done.exit_code == 0, done.stderr
-    assert done.stderr.count("speaks of 'stablehlo.negat'") == 1
+    assert done.stderr.count("names 'stablehlo.negat'") == 1
     assert "did you mean stablehlo.negate" in done.stderr
 
 

@@ -65,7 +65,7 @@ def test_buffers_have_the_bytes_that_elements_fill(type_: str, count: int, size:
       return %0 : {read}
     }}"""
     kernel = check(text, [array], (array.astype(np.int8) * 2).astype(array.dtype))
-    sizes = re.findall(r"llvm.dereferenceable = (\d+)", kernel.stages["initial"])
+    sizes = re.findall(r"llvm.dereferenceable = (\d+)", kernel.stage("initial"))
     assert sizes == [str(size)] * 2
     assert not re.search(r"getelementptr (?:inbounds )?i[24],", kernel.llvm)
 

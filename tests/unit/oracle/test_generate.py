@@ -35,22 +35,22 @@ def reference():
 
 
 def test_every_program_is_valid(reference):
-    """All of 300 programs parse and verify."""
-    outcomes = {seed: reference.run(generate(seed)) for seed in range(300)}
+    """All of 150 programs parse and verify."""
+    outcomes = {seed: reference.run(generate(seed)) for seed in range(150)}
     assert {seed: item.text for seed, item in outcomes.items() if not item.ok} == {}
 
 
 def test_every_program_with_all_features_is_valid(reference):
     """So do those with what the reference's passes do not take."""
-    outcomes = {seed: reference.run(generate(seed, features=ALL_FEATURES)) for seed in range(150)}
+    outcomes = {seed: reference.run(generate(seed, features=ALL_FEATURES)) for seed in range(100)}
     assert {seed: item.text for seed, item in outcomes.items() if not item.ok} == {}
 
 
 @pytest.mark.parametrize("pipeline", ["sdy-basic-propagate", "sdy-user-priority-propagate", "sdy-propagation-pipeline"])
 def test_the_reference_takes_nearly_all(reference, pipeline):
     """More than nine of ten programs get a result."""
-    kinds = Counter(reference.run(generate(seed), pipeline).kind for seed in range(60))
-    assert kinds["ok"] > 54
+    kinds = Counter(reference.run(generate(seed), pipeline).kind for seed in range(40))
+    assert kinds["ok"] > 36
 
 
 def test_propagation_has_something_to_do(reference):
@@ -60,11 +60,11 @@ def test_propagation_has_something_to_do(reference):
         return text.count("#sdy.sharding_per_value")
 
     gains = []
-    for seed in range(60):
+    for seed in range(40):
         text = generate(seed)
         outcome = reference.run(text, "sdy-basic-propagate")
         gains.append(sharded(outcome.text) - sharded(text) if outcome.ok else 0)
-    assert sorted(gains)[30] >= 5
+    assert sorted(gains)[20] >= 5
 
 
 def test_a_seed_means_one_program():

@@ -7,8 +7,10 @@ from shardy_py.ir import Builder
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
 from shardy_py.propagation import PropagationOptions
+from shardy_py.transforms.export_pipeline import ExportPipeline
+from shardy_py.transforms.import_pipeline import ImportPipeline
 from shardy_py.transforms.pass_names import bundled_passes, parse_pipeline
-from shardy_py.transforms.pipelines import ExportPipeline, ImportPipeline, PropagationPipeline
+from shardy_py.transforms.pipelines import PropagationPipeline
 from shardy_py.transforms.propagate import PropagatePass
 from shardy_py.transforms.snapshots import SaveModulePass
 

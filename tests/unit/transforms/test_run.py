@@ -10,7 +10,7 @@ from attrs import field, frozen
 from shardy_py.ir import Builder, tensor
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.plugins import Registry
-from shardy_py.transforms.pipelines import ImportPipeline
+from shardy_py.transforms.import_pipeline import ImportPipeline
 from shardy_py.transforms.run import Stage, passes_of, run
 from shardy_py.transforms.snapshots import SaveModulePass
 

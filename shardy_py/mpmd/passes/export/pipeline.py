@@ -76,7 +76,7 @@ class MpmdExportPipeline(PassPipeline):
             Stage(CanonicalizePass(), "what folds once shardings are known"),
             Stage(SimplifyTransfersPass(), "copies for outputs whose shardings are equal are not needed"),
             Stage(FragmentDedupPass(), "one buffer for equal values"),
-            Stage(FragmentDcePass(), "none for what nobody uses"),
+            Stage(FragmentDcePass(), "none for values without users"),
             Stage(UniquifyFunctionInputsOutputsPass(), "each output has a buffer of its own"),
             Stage(MergeInferredFragmentsPass(), "copies are made where the value is, if they can be"),
         )
@@ -95,7 +95,7 @@ class MpmdExportPipeline(PassPipeline):
 
 def _mark_stages() -> tuple[Stage, ...]:
     return (
-        Stage(MarkOffloadedInputOutputPass(), "buffers on the host are no buffers of the device"),
+        Stage(MarkOffloadedInputOutputPass(), "buffers on the host are not buffers of the device"),
         Stage(MarkInputOutputWithLayoutsPass(), "buffers of two layouts cannot take each other's place"),
         Stage(DelayInferredFragmentsPass(), "copies hold memory: as late as they can be"),
         Stage(DelayTransfersFromCpuPass(), "so do tensors that come from the host"),

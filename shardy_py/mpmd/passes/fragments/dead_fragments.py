@@ -19,7 +19,7 @@ from shardy_py.values import NoFields
 
 
 class FragmentDedupPass(NoFields):
-    """Let the first of equal operands and results stand for the others, which stay, unused."""
+    """Replace equal operands and results by the first of them; the others stay, without uses."""
 
     name: ClassVar[str] = "mpmd-fragment-dedup"
 

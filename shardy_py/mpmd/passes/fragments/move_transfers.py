@@ -54,7 +54,7 @@ class SimplifyTransfersPass(NoFields):
 
 
 class RemoveTransferCyclesPass(NoFields):
-    """Let the value before a round trip of device to device transfers stand for the one that comes back."""
+    """Replace the result of a round trip of transfers between devices by the value before it."""
 
     name: ClassVar[str] = "mpmd-remove-transfer-cycles"
 

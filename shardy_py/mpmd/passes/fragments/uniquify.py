@@ -1,4 +1,4 @@
-"""Outputs of functions that nothing else is: each can then have a sharding and a buffer of its own.
+"""Make the outputs of a function distinct values, each of which can have its own sharding and buffer.
 
 Mirrors mpmd/transforms/common/uniquify_function_inputs_outputs.cc.
 """

@@ -43,7 +43,7 @@ WRAP_RESULTLESS = "infer_mesh_wrap_resultless_ops"
 
 @frozen
 class InferMeshAssignMeshFuncLeavesPass:
-    """Assign what nothing else ties to a mesh: results of entry points, unused arguments, unused ops.
+    """Assign results of entry points, unused arguments and unused ops to a mesh, where nothing else does.
 
     Args:
         infer_transfers: Whether a value may go to a mesh in which it cannot be had.

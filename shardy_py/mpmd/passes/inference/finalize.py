@@ -16,10 +16,10 @@ from shardy_py.mpmd.dialect.calls import attributes_at, block_of, calls_of, with
 from shardy_py.mpmd.dialect.fragments import inferred_by, mpmd_functions, new_fragment, new_unassign, replace_arguments
 from shardy_py.mpmd.dialect.op_names import ASSIGN, BROADCAST, REDUCE, REDUCTION, SRC_SET, UNASSIGN, USE_SET
 from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology
+from shardy_py.mpmd.passes.inference.calls import COPIES
 from shardy_py.mpmd.passes.inference.combiners import combiner_of, combining_ops
 from shardy_py.mpmd.passes.inference.convert_reduce_ops import COMBINING_OP, word_of
 from shardy_py.mpmd.passes.inference.mesh_sets import clear_sets, is_meshless
-from shardy_py.mpmd.passes.inference.rewrite import COPIES
 from shardy_py.mpmd.passes.named.introduce_transfers import replace_assigns_of_unassigns
 from shardy_py.mpmd.passes.named.transfers import chain_before, earliest, transfer_before
 from shardy_py.values import frozen

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.dead_ops import is_removable
@@ -17,14 +17,8 @@ from shardy_py.ir.graph.types import TensorType
 from shardy_py.ir.interfaces.ops import OpSemantics
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.mpmd.dialect.calls import (
-    attributes_at,
     block_of,
-    callee_of,
     calls_of,
-    replace_call,
-    return_of,
-    set_returned,
-    with_signature,
 )
 from shardy_py.mpmd.dialect.fragments import (
     inferred_by,
@@ -36,13 +30,12 @@ from shardy_py.mpmd.dialect.fragments import (
     new_unassign,
     terminator_of,
 )
-from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, FOR, REDUCTION, SRC_SET, USE_SET
-from shardy_py.mpmd.dialect.types import MeshTensor, is_on_mesh, require_mesh_tensor, require_topology, type_inside
+from shardy_py.mpmd.dialect.op_names import ASSIGN, CALL, FOR
+from shardy_py.mpmd.dialect.types import MeshTensor, require_mesh_tensor, require_topology, type_inside
+from shardy_py.mpmd.passes.inference.calls import SETS, call_on_meshes, callee_on_meshes
 from shardy_py.mpmd.passes.inference.loops import loop_on_meshes, return_on_meshes
 from shardy_py.mpmd.passes.inference.mesh_sets import (
     is_meshless,
-    set_of_argument,
-    set_of_result,
     used_values,
 )
 from shardy_py.mpmd.passes.inference.validate import raise_some
@@ -50,9 +43,6 @@ from shardy_py.mpmd.passes.region_ops import move_ops
 from shardy_py.values import frozen
 
 WRAP_MESHLESS = "infer_mesh_wrap_meshless_ops"
-_SETS = (USE_SET, SRC_SET, REDUCTION)
-COPIES = "mpmd.copies"
-"""The attribute of an argument or result of a callee that is needed on more meshes: the numbers of its copies."""
 
 
 @frozen
@@ -77,7 +67,7 @@ class InferMeshRewriteUsingAnalysisPass:
         called = calls_of(program)
         for function in mpmd_functions(program):
             if function.attributes["sym_name"] in called:
-                function = _Callee(function).put_on_meshes()
+                function = callee_on_meshes(function)
             rewriter = _Rewriter(context.semantics, self.max_clones, min(require_topology(function).names))
             op = block_of(function).last
             while op is not None:
@@ -86,102 +76,6 @@ class InferMeshRewriteUsingAnalysisPass:
             problems += rewriter.problems
             return_on_meshes(function)
         raise_some(problems, -1)
-
-
-class _Callee:
-    """A function that is called, as it gets the meshes of its use sets."""
-
-    def __init__(self, function: Op) -> None:
-        self.function = function
-        self.default = min(require_topology(function).names)
-
-    def put_on_meshes(self) -> Op:
-        """Return the function with arguments and results on meshes; those needed on several have copies at the end."""
-        function = self.function
-        block = block_of(function)
-        in_meshes = [self._meshes(value, set_of_argument(function, value.index, USE_SET)) for value in block.arguments]
-        returned = list(return_of(function).operands)
-        out_meshes = [
-            self._meshes(value, set_of_result(function, number, USE_SET)) for number, value in enumerate(returned)
-        ]
-        argument_types, in_copies = _types(list(block.arguments), in_meshes)
-        result_types, out_copies = _types(returned, out_meshes)
-        self._assign_results(returned, out_meshes, out_copies)
-        new, old_arguments = with_signature(
-            function,
-            argument_types,
-            result_types,
-            argument_attributes=_attributes(
-                function, "arg_attrs", len(block.arguments), len(argument_types), in_copies
-            ),
-            result_attributes=_attributes(function, "res_attrs", len(returned), len(result_types), out_copies),
-        )
-        _take_arguments_off(block_of(new), old_arguments, in_copies)
-        function.erase()
-        return new
-
-    def _meshes(self, value: Value, use_set: object) -> list[str]:
-        if is_on_mesh(value) or not isinstance(value.type, TensorType):
-            return []
-        return sorted(getattr(use_set, "names", ())) or [self.default]
-
-    def _assign_results(self, returned: list[Value], meshes: Sequence[list[str]], copies: Sequence[list[int]]) -> None:
-        terminator = return_of(self.function)
-        block, total = block_of(self.function), len(returned) + sum(map(len, copies))
-        values: list[Value | None] = [*returned, *[None] * (total - len(returned))]
-        for number, value in enumerate(returned):
-            for position, mesh in zip((number, *copies[number]), meshes[number], strict=False):
-                assign = new_assign(self.function.program, value, MeshTensor(mesh, value.type))  # type: ignore[arg-type]
-                values[position] = block.insert_before(terminator, assign).results[0]
-        set_returned(self.function, [value for value in values if value is not None])
-
-
-def _types(values: Sequence[Value], meshes: Sequence[list[str]]) -> tuple[list[Any], list[list[int]]]:
-    """Return the types of values on their first meshes and of their copies behind, and the numbers of the copies."""
-    types: list[Any] = [
-        MeshTensor(names[0], value.type).type if names else value.type  # type: ignore[arg-type]
-        for value, names in zip(values, meshes, strict=True)
-    ]
-    copies: list[list[int]] = []
-    for value, names in zip(values, meshes, strict=True):
-        copies.append(list(range(len(types), len(types) + len(names[1:]))))
-        types += [MeshTensor(name, value.type).type for name in names[1:]]  # type: ignore[arg-type]
-    return types, copies
-
-
-def _attributes(
-    function: Op, name: str, count: int, new_count: int, copies: Sequence[list[int]]
-) -> list[dict[str, Any]]:
-    """Return the attributes of arguments or results without sets, with the numbers of copies."""
-    items = [
-        {key: value for key, value in item.items() if key not in _SETS} for item in attributes_at(function, name, count)
-    ]
-    for item, numbers in zip(items, copies, strict=True):
-        if numbers:
-            item[COPIES] = tuple(numbers)
-    return [*items, *({} for _ in range(new_count - count))]
-
-
-def _take_arguments_off(block: Block, old_arguments: Sequence[Value], copies: Sequence[list[int]]) -> None:
-    """Replace the old arguments by what is taken off the mesh of the new ones, in each mesh by the copy there."""
-    function = block.parent_op
-    assert function is not None
-    anchor: Op | None = None
-    for old, numbers in zip(old_arguments, copies, strict=True):
-        new = block.arguments[old.index]
-        if new.type == old.type:
-            old.replace_all_uses_with(new)
-            continue
-        first: Value | None = None
-        for value in (new, *(block.arguments[number] for number in numbers)):
-            anchor = block.insert_after(anchor, new_unassign(function.program, value))
-            mesh = require_mesh_tensor(value).mesh
-            first = first or anchor.results[0]
-            for user, number in list(old.uses):
-                if user.name == ASSIGN and require_mesh_tensor(user.results[0]).mesh == mesh:
-                    user.set_operand(number, anchor.results[0])
-        if first is not None:
-            old.replace_all_uses_with(first)
 
 
 class _Rewriter:
@@ -196,7 +90,7 @@ class _Rewriter:
     def rewrite(self, op: Op) -> Op | None:
         """Rewrite an op; return the op to visit next, further up."""
         if op.name == CALL:
-            return self._call(op)
+            return call_on_meshes(op).prev
         if op.name == FOR:
             return self._loop(op)
         if not is_meshless(op):
@@ -265,28 +159,6 @@ class _Rewriter:
         assert first is not None
         return first.prev
 
-    def _call(self, call: Op) -> Op | None:
-        """Assign the operands of a call to the meshes of its function's arguments, and take its results off theirs."""
-        program, block, function = call.program, call.parent, callee_of(call)
-        assert block is not None
-        arguments = block_of(function).arguments
-        operands: dict[int, Value] = {}
-        first: Op | None = None
-        for index, item in enumerate(attributes_at(function, "arg_attrs", len(arguments))):
-            if index in operands:  # A copy.
-                continue
-            for number in (index, *item.get(COPIES, ())):
-                operands[number] = value = call.operands[index]
-                if value.type != arguments[number].type:
-                    assign = new_assign(program, value, require_mesh_tensor(arguments[number]))
-                    first = first or assign
-                    operands[number] = block.insert_before(call, assign).results[0]
-        values = [operands[argument.index] for argument in arguments]
-        new = replace_call(call, values, [value.type for value in function.function_results])
-        _take_results_off(call, new, function)
-        call.erase()
-        return (first or new).prev
-
     def _loop(self, loop: Op) -> Op | None:
         """Put what a loop carries on meshes, and rewrite the ops in it."""
         new, first = loop_on_meshes(loop, self.default)
@@ -294,27 +166,6 @@ class _Rewriter:
         while inner is not None:
             inner = self.rewrite(inner)
         return first.prev
-
-
-def _take_results_off(call: Op, new: Op, function: Op) -> None:
-    """Replace the results of a call by those of the new one, taken off their meshes, in each mesh by the copy there."""
-    block, anchor = new.parent, new
-    assert block is not None
-    items = attributes_at(function, "res_attrs", len(new.results))
-    for value in call.results:
-        if value.type == new.results[value.index].type:
-            value.replace_all_uses_with(new.results[value.index])
-            continue
-        first: Value | None = None
-        for number in (value.index, *items[value.index].get(COPIES, ())):
-            anchor = block.insert_after(anchor, new_unassign(new.program, new.results[number]))
-            first = first or anchor.results[0]
-            mesh = require_mesh_tensor(new.results[number]).mesh
-            for user, position in list(value.uses):
-                if user.name == ASSIGN and require_mesh_tensor(user.results[0]).mesh == mesh:
-                    user.set_operand(position, anchor.results[0])
-        if first is not None:
-            value.replace_all_uses_with(first)
 
 
 def _assigns_of(op: Op) -> list[Op] | None:
@@ -337,7 +188,7 @@ def _fragments_of(assigns: list[Op]) -> list[Op] | None:
 
 def _clean_clone(op: Op, mapping: dict[int, Value]) -> Op:
     clone = clone_op(op, mapping)
-    for name in _SETS:
+    for name in SETS:
         if name in clone.attributes:
             del clone.attributes[name]
     return clone

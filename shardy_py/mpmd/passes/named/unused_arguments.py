@@ -28,7 +28,7 @@ from shardy_py.values import NoFields
 
 
 class EraseUnusedCalleeBlockArgumentsPass(NoFields):
-    """Remove the arguments that a called function only returns; the operands of its calls stand for such results."""
+    """Remove the arguments that a called function only returns, and replace these results by the operands of calls."""
 
     name: ClassVar[str] = "mpmd-erase-unused-callee-block-arguments"
 

@@ -31,7 +31,7 @@ def test_a_loop_per_operand() -> None:
         *("(bl_x * 128 + th_x)", "(bl_x * 128 + th_x + 200)", "(bl_x * 128 + th_x + 600)")
     ]
     assert [text.rpartition(" in ")[2] for text in texts] == ["[0, 199]", "[0, 399]", "[0, 299]"]
-    assert kernel.stages["initial"].count("xla_gpu.loop") == 3
+    assert kernel.stage("initial").count("xla_gpu.loop") == 3
 
 
 @pytest.mark.parametrize("on", ["interpreter", "host"])
@@ -111,7 +111,7 @@ def test_a_bitcast_behind_an_update_moves_nothing() -> None:
 
 def test_the_result_is_the_memory_of_the_parameter() -> None:
     """The argument of the result has the slice of the parameter, which is not read-only then."""
-    text = emit(fusion_of(UPDATE.replace("TYPE", "i32"))).stages["initial"]
+    text = emit(fusion_of(UPDATE.replace("TYPE", "i32"))).stage("initial")
     head = text[: text.index("-> tensor<20x30xf32>")]
     assert head.count("xla.slice_index = 0") == 2
     assert head.count("xla.invariant") == 3

@@ -76,7 +76,7 @@ def test_every_stage_adds(stage: str) -> None:
 def test_unique_places_need_no_atomic_update() -> None:
     """Where no place is named twice, elements are read, combined and written; a lie about that is a race."""
     kernel = kernel_of(30, 40, 5, unique="true")
-    assert "atomic_rmw" not in kernel.stages["initial"]
+    assert "atomic_rmw" not in kernel.stage("initial")
     x, _, u = arrays(30, 40, 5)
     at = np.random.default_rng(0).permutation(40)[:30, np.newaxis].astype(np.int32)
     (actual,) = kernel.run(x, at, u)
@@ -98,8 +98,8 @@ def test_sorted_places_are_added_up_first(width: int, on: str) -> None:
 def test_warps_with_one_place_add_nothing_up() -> None:
     """Where there are more rows than places, a warp has one place, and its lanes add the window to the matrix."""
     kernel = kernel_of(600, 700, 64, sorted="true")
-    assert "iter_args" in kernel.stages["initial"]
-    assert "vector<" not in kernel.stages["initial"]
+    assert "iter_args" in kernel.stage("initial")
+    assert "vector<" not in kernel.stage("initial")
     x, at, u = arrays(600, 700, 64)
     order = np.argsort(at[:, 0], kind="stable")
     (actual,) = kernel.run(x, at[order], u[order], on="host")
@@ -214,7 +214,7 @@ def test_updates_that_read_the_operand_update_a_copy(indices: str, updates: str)
 def test_windows_are_added_up_first_only_by_regions_that_allow_it(op: str) -> None:
     """Differences of sorted places are taken one by one: ``x - (u - v)`` is not ``x - u - v``."""
     kernel = kernel_of(700, 22, 5, sorted="true", op=op, type="i32")
-    assert ("vector<" in kernel.stages["initial"]) is (op == "add")
+    assert ("vector<" in kernel.stage("initial")) is (op == "add")
     x, at, u = arrays(700, 22, 5, np.int32)
     order = np.argsort(at[:, 0], kind="stable")
     (actual,) = kernel.run(x, at[order], u[order])

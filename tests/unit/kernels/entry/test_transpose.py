@@ -18,6 +18,7 @@ from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, TRANSPOSE, fusion_of
 # Stages after which loops, places and steps are others; the last one at which modules have tensors.
 STAGES = ("initial", "lower-loops-to-scf", "flatten-tensors", "optimize-loops")
 LAST_WITH_TENSORS = "convert-pure-calls"
+SHAPES_AT_ALL_STAGES = ("33x70", "20x6x30", "64x64x2", "31x60")
 
 SIDE_OUTPUT = """
 func.func @main(%x: tensor<40x50xDTYPE>) -> (tensor<50x40xDTYPE>, tensor<2000xDTYPE>, tensor<50x40xDTYPE>) {
@@ -53,7 +54,7 @@ def test_the_transpose_of_the_document() -> None:
     assert results(read) == "(s0 * 4 + th_x / 32, bl_x / 6, (bl_x mod 6) * 32 + th_x mod 32)"
     assert results(written) == "((bl_x mod 6) * 32 + s0 * 4 + th_x / 32, bl_x / 6, th_x mod 32)"
     assert "s0 in [0, 4]" in str(read)
-    initial = kernel.stages["initial"]
+    initial = kernel.stage("initial")
     assert "xla_gpu.allocate_shared : tensor<32x1x33xf32>" in initial
     assert initial.count("xla_gpu.sync_threads") == 1
 
@@ -81,7 +82,8 @@ def test_transposes_at_stages(shape: str, result: str, dims: str, dtype: str) ->
     assert kernel.choice.kind.value == "transpose"
     x = numbers(tuple(map(int, shape.split("x"))), dtype)
     expected = x.transpose([int(item) for item in dims.split(",")])
-    for stage in (*STAGES, LAST_WITH_TENSORS):
+    # A stage runs what those before it made of the kernel: of most shapes the first and the last one say it all.
+    for stage in (*(STAGES if shape in SHAPES_AT_ALL_STAGES else STAGES[:1]), LAST_WITH_TENSORS):
         (actual,) = kernel.run(x, stage=stage)
         assert actual.tobytes() == np.ascontiguousarray(expected).tobytes(), stage
 
@@ -90,8 +92,8 @@ def test_transposes_at_stages(shape: str, result: str, dims: str, dtype: str) ->
 def test_side_outputs_and_several_transposes(dtype: str) -> None:
     """A root that is no transpose is written where its element is read; two transposes have a tile each."""
     kernel = emit(fusion_of(SIDE_OUTPUT.replace("DTYPE", dtype)))
-    assert kernel.stages["initial"].count("xla_gpu.allocate_shared") == 2
-    assert len(kernel.maps) == kernel.stages["initial"].count("xla_gpu.loop")
+    assert kernel.stage("initial").count("xla_gpu.allocate_shared") == 2
+    assert len(kernel.maps) == kernel.stage("initial").count("xla_gpu.loop")
     x = numbers((40, 50), dtype)
     for stage in ("initial", "lower-loops-to-scf", LAST_WITH_TENSORS):
         first, second, third = kernel.run(x, stage=stage)
@@ -111,7 +113,7 @@ def test_columns_that_wrap_on_the_host() -> None:
 def test_what_follows_a_transpose_is_its_epilogue() -> None:
     """The operand of a transpose that is also read behind it is computed in both loops."""
     kernel = emit(fusion_of(LOG_TRANSPOSE_ADD.format(n=64)))
-    assert "main__epilogue__add" in kernel.stages["initial"]
+    assert "main__epilogue__add" in kernel.stage("initial")
     x = np.linspace(1, 5, 64 * 64, dtype=np.float32).reshape(64, 64)
     (actual,) = kernel.run(x, stage=LAST_WITH_TENSORS)
     np.testing.assert_allclose(actual, np.log(x) + np.log(x).T, rtol=1e-6)

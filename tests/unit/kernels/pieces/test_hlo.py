@@ -81,7 +81,7 @@ def test_layouts_are_encodings() -> None:
     """A tensor that is not row-major has its layout as encoding; threads go through it in the order of memory."""
     kernel = emit(read_fusion(FLAT))
     assert kernel.name == "wrapped_add_1"
-    assert "tensor<4x6xf32, dense<[0, 1]> : tensor<2xi64>>" in kernel.stages["initial"]
+    assert "tensor<4x6xf32, dense<[0, 1]> : tensor<2xi64>>" in kernel.stage("initial")
     assert "tensor<24xf32>" in kernel.stage("flatten-tensors")
     assert str(kernel.maps[0]).split(" -> ")[1].startswith("(th_x mod 4, th_x / 4)")
 

@@ -1,0 +1,64 @@
+"""The axes to gather, and to slice along, where a tensor goes from one sharding to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from shardy_py.ir.graph.op_names import ALL_SLICE
+from shardy_py.ir.graph.program import Value
+from shardy_py.ir.interfaces.local import Shard
+from shardy_py.local.regrid import Change, slice_shard
+from shardy_py.local.several_meshes import parts_of, without_dims
+from shardy_py.sharding.axes import AxisRef
+from shardy_py.sharding.tensor import TensorSharding
+
+
+def slice_along(
+    shard: Shard, value: Value, shape: Sequence[int], dims: Sequence[int], after: TensorSharding | None
+) -> Value:
+    """Slice a tensor to the part of the device along some whole dimensions; the others are sliced already."""
+    if after is None:
+        return value
+    before = without_dims(after, dims)
+    return slice_shard(shard, value, Change.between(shard, shape, before, after), lost_axes(after, before))
+
+
+def gathered_before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
+    """Return the parts under a target sharding of what a value was sliced from, or None if the device lacks them."""
+    slice_op = value.defining_op
+    known = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
+    if slice_op is None or known is None:
+        return None
+    wider, sharding = known
+    columns = [(parts_of(shard, sharding, dim), parts_of(shard, target, dim)) for dim in range(len(value.shape))]
+    if any(parts is not None and parts != target_parts for parts, target_parts in columns):
+        return gathered_before_slice(shard, slice_op.operands[0], target)
+    if target is None or all(parts == target_parts for parts, target_parts in columns):
+        return wider
+    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, target), lost_axes(target, sharding))
+
+
+def common_sharding(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
+    """Return the sharding along the major axes that two shardings share in each dimension."""
+    if before is None or after is None or shard.mesh(before) != shard.mesh(after):
+        return None
+    dims = []
+    for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one.axes, other.axes, strict=False))
+        dims.append(type(one)(tuple(axis for axis, _ in pairs)))
+    return TensorSharding(before.mesh, tuple(dims))
+
+
+def minor_axes(sharding: TensorSharding, major: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes of a sharding behind those of another one, with which it begins."""
+    counts = [0 if major is None else len(major.dim_shardings[dim].axes) for dim in range(sharding.rank)]
+    return [tuple(dim.axes[count:]) for dim, count in zip(sharding.dim_shardings, counts, strict=True)]
+
+
+def lost_axes(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
+    """Return, per dimension, the axes that one sharding has beyond another, which has all or none of them."""
+    return [
+        () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
+        for dim in range(before.rank)
+    ]
