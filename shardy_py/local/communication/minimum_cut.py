@@ -46,12 +46,13 @@ class FlowNetwork:
         self._outgoing[first][second] = self._incoming[second][first] = cost
 
     def sink_side(self) -> set[int]:
-        """Return the nodes on the side of the sink of the cheapest cut, as few as there can be; it uses up the network."""
+        """Return the nodes on the side of the sink of the cheapest cut, as few as there can be; use up the network."""
         sink_side, undecided = self._decide()
-        return sink_side | _Flow.of(undecided, self._balance, self._outgoing).reaching_sink() if undecided else sink_side
+        flow = _Flow.of(undecided, self._balance, self._outgoing)
+        return sink_side | flow.reaching_sink()
 
     def _decide(self) -> tuple[set[int], list[int]]:
-        """Take out the nodes whose costs outweigh all their edges; return those at the sink, and those that are left."""
+        """Take out the nodes whose costs outweigh their edges; return those at the sink, and those that are left."""
         sink_side: set[int] = set()
         is_decided = [False] * len(self._balance)
         pending = deque(range(len(self._balance)))

@@ -230,10 +230,12 @@ class _Costs:
         return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
+        source, numbers = self.item.producer, self._numbers
+
         def mode_of(choice: ModeChoice) -> int:
-            if choice is self.item.producer:
-                return producer if producer in choice.modes else choice.current
-            return users if choice.number in self._numbers and users in choice.modes else choice.current
+            if choice is source:
+                return producer
+            return users if choice.number in numbers else choice.current
 
         return self.item.cost(mode_of)
 
