@@ -182,6 +182,10 @@ def test_given_shardings_over_another_mesh_than_constraints() -> None:
             run(turned, **shardings)
         with pytest.raises(OptionError, match="mesh-conflict"):
             run(other, mesh=turned, **shardings)
+    for given in ({}, {"in_shardings": P("c", "b")}):
+        np.testing.assert_allclose(run(turned, mesh=turned, **given), 2 * np.sin(X), rtol=1e-6)
+        with pytest.raises(OptionError, match="mesh-conflict"):
+            run(other, mesh=turned, **given)
 
 
 def test_shardings_over_another_mesh_than_the_context() -> None:
