@@ -317,10 +317,12 @@ class JitFunction:
             static_argnames=settings.static_names or None,
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
-        refuse_other_order(devices_of(settings.mesh), settings_devices)
-        devices = devices_of(settings.mesh) or settings_devices or devices_of_arguments(call)
+        mesh_devices = devices_of(settings.mesh)
+        refuse_other_order(mesh_devices, settings_devices)
+        devices = mesh_devices or settings_devices or devices_of_arguments(call)
         result = settings.propagate(lowered)
-        refuse_other_order(settings_devices, None if result.signature is None else result.signature.devices)
+        traced_devices = None if result.signature is None else result.signature.devices
+        refuse_other_order(mesh_devices or settings_devices, traced_devices)
         lowered_call = self._calls[key] = LoweredCall(lowered, result, settings, devices)
         # With several programs, which one ran last is known here only.
         is_only = len(self._calls) == 1 and not self._has_static

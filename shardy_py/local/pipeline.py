@@ -15,6 +15,7 @@ from shardy_py.local.communication.merge_equal_ops import MergeEqualOpsPass
 from shardy_py.local.communication.partial_sums import CombinePartialSumsLatePass
 from shardy_py.local.communication.plan import PlanCommunicationPass
 from shardy_py.local.communication.reduce_in_parts import ReduceInPartsPass
+from shardy_py.local.communication.run_as_used import RunAsUsedPass
 from shardy_py.local.communication.sent_bytes import CountSentBytesPass
 from shardy_py.local.communication.tidy import TidyLocalProgramPass
 from shardy_py.local.convert_global_to_local import ConvertGlobalToLocalPass
@@ -42,6 +43,8 @@ def communication_passes(*, reorder_sums: bool = True) -> tuple[Pass, ...]:
         UseKnownPlacesPass(),
         # The plan changes axes that ops have; it does not look for others.
         ExchangeInPlacePass(),
+        # Nor does it look for another dimension for axes that an op has.
+        RunAsUsedPass(),
         # Equal operands of several ops are then one value, with one plan.
         MergeEqualOpsPass(),
         # Before the plan gathers what sums that could wait for each other seem to cost.

@@ -48,6 +48,7 @@ class ModeChoices:
         exchanges: What local forms send.
         machine: What else costs as much as a byte that is sent.
         partial_values: The values that ops use as partial results, which stay as they are.
+        known: Modes that are known already, along the same axes.
     """
 
     program: Program
@@ -58,14 +59,11 @@ class ModeChoices:
     exchanges: OwnExchanges
     machine: Balance
     partial_values: Collection[int] = ()
+    known: KnownModes = field(factory=KnownModes)
     by_use: dict[tuple[int, int], ModeChoice] = field(factory=dict, init=False)
     by_value: dict[int, ModeChoice] = field(factory=dict, init=False)
     values: list[Value] = field(factory=list, init=False)
-    _known: KnownModes = field(init=False)
     _count: int = field(default=0, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._known = KnownModes(self.semantics)
 
     def add_function(self, function: Op) -> None:
         """Add what is in a function; its arguments and results stay as they are."""
@@ -121,7 +119,7 @@ class ModeChoices:
         choice = self._new()
         self._add_uses(op, range(len(op.operands)), choice)
         self._add_values(op.results, choice)
-        if not is_open or not self._is_flexible(op):
+        if not is_open:
             return
         try:
             self._set_modes(op, choice)
@@ -158,9 +156,12 @@ class ModeChoices:
         ]
         if not partial and not any(map(group.shards, (*now, *results, *held))):
             return
+        if not self._is_flexible(op):
+            return
         rule = self.semantics.get_sharding_rule(op)
-        key = self._known.key(op, rule, (*now, *results, *held), partial, self.counts.of_block(op.parent))
-        if self._known.recall(key, op, choice):
+        runs = self.counts.of_block(op.parent)
+        key = self.known.key(op, self.semantics, rule, (*now, *results, *held), partial, runs)
+        if self.known.recall(key, op, choice):
             return
         for number, sharding in enumerate(now):
             choice.operand_modes[op.id, number] = (sharding, group.without(sharding))
@@ -174,7 +175,7 @@ class ModeChoices:
             choice.work = self._work(op, rule, choice)
         if rule is not None and op.operands:
             self._count_sent(op, rule, choice)
-        self._known.remember(key, choice)
+        self.known.remember(key, choice)
 
     def _count_sent(self, op: Op, rule: OpShardingRule, choice: ModeChoice) -> None:
         """Set the bytes that the local form of an op sends in each mode."""

@@ -15,7 +15,7 @@ from shardy_py.transforms.finish.reshard_to_collectives import ReshardToCollecti
 
 def with_extended_rules(semantics: OpSemantics) -> OpSemantics:
     """Return semantics as the conversion to local programs has them, with the rules that the reference lacks."""
-    return semantics.with_options(evolve(semantics.options, extended=True))
+    return semantics.with_options(evolve(semantics.options, extended=True, like_jit=False))
 
 
 def erase_unused(program: Program, semantics: OpSemantics) -> None:

@@ -19,33 +19,32 @@ from shardy_py.values import define
 
 @define(eq=False)
 class KnownModes:
-    """The modes of ops by their kind, the shardings around them and how often they run.
+    """The modes of ops along some axes, by their kind, the shardings around them and how often they run."""
 
-    Attributes:
-        semantics: What is known about ops.
-    """
-
-    semantics: OpSemantics
     _known: dict[Hashable, ModeChoice] = field(factory=dict, init=False)
     _rules: dict[int, OpShardingRule] = field(factory=dict, init=False)
     """Rules whose identities are in keys: they live as long."""
 
     def key(
-        self, op: Op, rule: OpShardingRule | None, shardings: Sequence[TensorSharding | None], *others: Hashable
+        self,
+        op: Op,
+        semantics: OpSemantics,
+        rule: OpShardingRule | None,
+        shardings: Sequence[TensorSharding | None],
+        *others: Hashable,
     ) -> Hashable | None:
         """Return what the modes of an op follow from; None where they may depend on more, such as constant operands.
 
         Args:
             op: The op.
+            semantics: What is known about ops.
             rule: Its rule.
             shardings: The shardings around it; equal ones are one object, which lives as long as the modes.
             others: What else counts.
         """
         if op.regions or rule is None:
             return None
-        if len(op.operands) > 1 and not (
-            self.semantics.has_trait(op, Elementwise) or self.semantics.has_trait(op, Contraction)
-        ):
+        if len(op.operands) > 1 and not (semantics.has_trait(op, Elementwise) or semantics.has_trait(op, Contraction)):
             return None
         attributes = shared_key(op.attributes)
         if attributes is None:

@@ -46,10 +46,19 @@ def merge_equal_ops(block: Block, semantics: OpSemantics, is_repeatable: Callabl
         is_repeatable: Whether an op gives the same each time although it is not pure.
     """
     first: dict[Hashable, Op] = {}
+    similar: dict[Hashable, Op | None] = {}
+    """The first op on the same operands, until it is among those above."""
     for op in block.ops:
         for region in op.regions:
             for inner in region.blocks:
                 merge_equal_ops(inner, semantics, is_repeatable)
+        look = op.name, *(value.id for value in op.operands)
+        earlier = similar.setdefault(look, op)
+        if earlier is op:
+            continue
+        if earlier is not None:
+            first[_key(earlier, semantics, is_repeatable)] = earlier
+            similar[look] = None
         key = _key(op, semantics, is_repeatable)
         if key is None:
             continue

@@ -68,6 +68,10 @@ class PartialChoices:
     values: list[Value] = field(factory=list, init=False)
     _able: dict[int, int] = field(factory=dict, init=False)
     """The ops between each value that could be partial and one that is."""
+    _groups: dict[int, Collection[int]] = field(factory=dict, init=False)
+    """The numbers of the operands that may be partial together, by op."""
+    _relevant: set[int] = field(factory=set, init=False)
+    """The values that could be partial, and those that ops on partial results and edges take."""
     _edges: list[tuple[Op, Value, list[Value], list[Value]]] = field(factory=list, init=False)
     _count: int = field(default=0, init=False)
 
@@ -78,6 +82,9 @@ class PartialChoices:
             self._find_edges(block)
         if not self._find_able(blocks):
             return False
+        self._relevant.update(self._able)
+        for block in blocks:
+            self._find_relevant_in(block)
         for block in blocks:
             self._pin_values(block.arguments)
             self._add_block(block)
@@ -115,6 +122,7 @@ class PartialChoices:
         edges = [edge for edge in self._edges if _can_add(edge[1])]
         while True:
             self._able = dict.fromkeys((target.id for edge in edges for target in edge[2]), 0)
+            self._groups = {}
             makes_partial = [self._find_able_in(block) for block in blocks]
             if not any(makes_partial):
                 return False
@@ -139,6 +147,7 @@ class PartialChoices:
                         makes_partial = True
                 group = self._partial_group(op)
                 if group is not None:
+                    self._groups[op.id] = group
                     self._able[op.results[0].id] = self._distance(op, group) + 1
                 continue
             for region in op.regions:
@@ -170,9 +179,24 @@ class PartialChoices:
         sources = (source_of(op.operands[number]).id for number in group)
         return min(self._able[source] for source in sources if source in self._able)
 
+    def _find_relevant_in(self, block: Block) -> None:
+        """Find what ops on partial results take, and what flows into edges and out of regions."""
+        for op in block.ops:
+            if op.id in self._groups or op.regions or (op is block.last and not op.results):
+                self._relevant.update(source_of(value).id for value in op.operands)
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._find_relevant_in(inner)
+
+    def _is_relevant(self, op: Op) -> bool:
+        """Return whether an op makes or takes a value that could be partial, or goes with one to another op."""
+        if any(value.id in self._relevant for value in op.results):
+            return True
+        return any(source_of(value).id in self._relevant for value in op.operands)
+
     def _add_block(self, block: Block) -> None:
         for op in block.ops:
-            if op.name in STEPS:
+            if op.name in STEPS or (not op.regions and not self._is_relevant(op)):
                 continue
             flow = self.semantics.get_data_flow(op)
             if flow is not None and op.regions and op.name not in (MANUAL_COMPUTATION, FUNCTION):
@@ -211,7 +235,7 @@ class PartialChoices:
             self.by_use[op.id, number] = choice
 
     def _add_op(self, op: Op) -> None:
-        choice, group = self._new(), self._partial_group(op)
+        choice, group = self._new(), self._groups.get(op.id)
         try:
             for number, value in enumerate(op.operands):
                 sharding = self.routes.sharding(value)

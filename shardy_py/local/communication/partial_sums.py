@@ -60,7 +60,7 @@ class CombinePartialSumsLatePass:
         facts = ProgramFacts.of(program, context)
         for kind in _kinds(program, context.semantics):
             if self._improve(facts, context, kind):
-                facts = ProgramFacts.of(program, context)
+                facts = facts.after_change()
 
     def _improve(self, facts: ProgramFacts, context: PassContext, kind: PartialSums) -> bool:
         """Combine results of one kind later, and return whether anything changed."""

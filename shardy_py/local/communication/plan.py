@@ -20,6 +20,7 @@ from shardy_py.local.communication.balance import Balance
 from shardy_py.local.communication.choices import ModeChoices, functions_with_bodies, meshes_by_name
 from shardy_py.local.communication.deliveries import deliveries
 from shardy_py.local.communication.explicit_steps import write_collectives
+from shardy_py.local.communication.known_modes import KnownModes
 from shardy_py.local.communication.moves import moved_axes
 from shardy_py.local.communication.own_exchanges import OwnExchanges
 from shardy_py.local.communication.program_facts import ProgramFacts
@@ -30,6 +31,8 @@ from shardy_py.local.communication.solve import improvements
 from shardy_py.sharding.axes import AxisRef, axes_size
 from shardy_py.values import frozen
 
+GroupKey = tuple[str, frozenset[AxisRef]]
+"""The name of a mesh and axes of it."""
 _ROUNDS = 2
 """A change along some axes may make changes along others worthwhile."""
 
@@ -50,19 +53,20 @@ class PlanCommunicationPass:
 
     def run(self, program: Program, context: PassContext) -> None:
         """Change the shardings of ops, and the collectives between them."""
-        looked_at: dict[tuple[str, frozenset[AxisRef]], int] = {}
+        looked_at: dict[GroupKey, int] = {}
+        known: dict[GroupKey, KnownModes] = {}
+        groups: dict[GroupKey, AxisGroup] = {}
         changes, facts = 0, ProgramFacts.of(program, context)
         for _ in range(_ROUNDS):
-            for group in _axis_groups(program, joins_axes=self.joins_axes):
-                key = group.mesh_name, frozenset(group.axes)
+            for key in _axis_groups(program, groups, joins_axes=self.joins_axes):
                 if looked_at.get(key) == changes:
                     # Nothing changed along other axes since.
                     continue
-                if self._improve(facts, context, group):
-                    changes, facts = changes + 1, ProgramFacts.of(program, context)
+                if self._improve(facts, context, groups[key], known.setdefault(key, KnownModes())):
+                    changes, facts = changes + 1, facts.after_change()
                 looked_at[key] = changes
 
-    def _improve(self, facts: ProgramFacts, context: PassContext, group: AxisGroup) -> bool:
+    def _improve(self, facts: ProgramFacts, context: PassContext, group: AxisGroup, known: KnownModes) -> bool:
         """Improve what is sent along some axes, and return whether anything changed."""
         program, semantics = facts.program, facts.semantics
         exchanges = OwnExchanges(semantics, facts.ops, group.mesh, dict(program.meshes))
@@ -70,7 +74,7 @@ class PlanCommunicationPass:
         changed = False
         for function in functions_with_bodies(program):
             choices = ModeChoices(
-                program, semantics, group, facts.routes, facts.counts, exchanges, self.machine, partial
+                program, semantics, group, facts.routes, facts.counts, exchanges, self.machine, partial, known
             )
             choices.add_function(function)
             for item in improvements(list(deliveries(choices))):
@@ -82,18 +86,29 @@ class PlanCommunicationPass:
         return changed
 
 
-def _axis_groups(program: Program, *, joins_axes: bool) -> list[AxisGroup]:
-    """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself."""
+def _axis_groups(program: Program, groups: dict[GroupKey, AxisGroup], *, joins_axes: bool) -> list[GroupKey]:
+    """Return the axes along which collectives run, those of most devices first; all axes come last, each by itself.
+
+    Args:
+        program: The program.
+        groups: The known groups, to which new ones are added.
+        joins_axes: Whether the axes of one collective are one group, too.
+    """
     meshes = meshes_by_name(program)
-    groups: dict[tuple[str, frozenset[AxisRef]], AxisGroup] = {}
+    keys: dict[GroupKey, None] = {}
+
+    def add(mesh_name: str, axes: tuple[AxisRef, ...]) -> None:
+        key = mesh_name, frozenset(axes)
+        keys[key] = None
+        if key not in groups:
+            groups[key] = AxisGroup(mesh_name, meshes[mesh_name], axes)
+
     for op in ops_among(program, STEPS) if joins_axes else ():
         sharding = program.sharding(op.results[0])
         axes = moved_axes(op)
-        if sharding is None or not isinstance(sharding.mesh, str) or sharding.mesh not in meshes or not axes:
-            continue
-        groups.setdefault((sharding.mesh, frozenset(axes)), AxisGroup(sharding.mesh, meshes[sharding.mesh], axes))
+        if sharding is not None and isinstance(sharding.mesh, str) and sharding.mesh in meshes and axes:
+            add(sharding.mesh, axes)
     for name in sorted({str(sharding.mesh) for sharding in program.shardings.values()} & meshes.keys()):
         for axis in meshes[name].axes:
-            single_axis = (AxisRef(axis.name),)
-            groups.setdefault((name, frozenset(single_axis)), AxisGroup(name, meshes[name], single_axis))
-    return sorted(groups.values(), key=lambda item: -axes_size(item.axes, item.mesh))
+            add(name, (AxisRef(axis.name),))
+    return sorted(keys, key=lambda key: -axes_size(groups[key].axes, groups[key].mesh))

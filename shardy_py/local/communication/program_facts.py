@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.local import LocalOps
 from shardy_py.ir.interfaces.ops import OpSemantics
@@ -37,3 +39,8 @@ class ProgramFacts:
         semantics = with_extended_rules(context.semantics)
         routes = Routes(program, semantics, is_fixed=True)
         return cls(program, semantics, find_local_ops(program, semantics), routes, RunCounts(semantics))
+
+    def after_change(self) -> ProgramFacts:
+        """Return the facts of the program after its shardings and collectives changed."""
+        routes = Routes(self.program, self.semantics, is_fixed=True, one_object=self.routes.one_object)
+        return evolve(self, routes=routes)

@@ -55,14 +55,15 @@ class Routes:
         program: The program.
         semantics: What is known about ops.
         is_fixed: Whether no sharding changes while the routes are in use. Equal shardings are one object then.
+        one_object: That object for each sharding; routes that come later may know it, too.
     """
 
     program: Program
     semantics: OpSemantics
     is_fixed: bool = False
+    one_object: dict[TensorSharding | None, TensorSharding | None] = field(factory=dict)
     _known: dict[int, Sequence[Route]] = field(factory=dict, init=False)
     _shardings: dict[int, TensorSharding | None] = field(factory=dict, init=False)
-    _same: dict[TensorSharding | None, TensorSharding | None] = field(factory=dict, init=False)
 
     def sharding(self, value: Value) -> TensorSharding | None:
         """Return the sharding of a value, also of one on a data-flow edge that another value owns."""
@@ -76,7 +77,7 @@ class Routes:
 
     def same(self, sharding: TensorSharding | None) -> TensorSharding | None:
         """Return the one object for equal shardings."""
-        return self._same.setdefault(sharding, sharding)
+        return self.one_object.setdefault(sharding, sharding)
 
     def of(self, value: Value) -> Sequence[Route]:
         """Return the routes of a value that is not the result of a collective."""

@@ -200,9 +200,7 @@ class _Costs:
             if producer is not None:
                 network.add_cost(producer, self._cost(SHARDED, SHARDED), self._cost(WHOLE, WHOLE))
             return
-        users = network.add_node()
-        for user in self._users:
-            network.add_edge(users, nodes[user.number], self._collected(user))
+        users = self._add_users(network, nodes)
         if producer is None:
             mode = self.item.producer.current
             network.add_cost(users, self._cost(mode, SHARDED), self._cost(mode, WHOLE))
@@ -215,6 +213,16 @@ class _Costs:
         network.add_cost(users, 0.0, both_whole - sliced)
         network.add_edge(producer, users, gathered + sliced - both_whole - both_sharded)
 
+    def _add_users(self, network: FlowNetwork, nodes: dict[int, int]) -> int:
+        """Return the node that is whole as soon as one of the users is; a single user is that by itself."""
+        collected = list(map(self._collected, self._users))
+        if collected == [INFINITE]:
+            return nodes[self._users[0].number]
+        users = network.add_node()
+        for user, cost in zip(self._users, collected, strict=True):
+            network.add_edge(users, nodes[user.number], cost)
+        return users
+
     def _collected(self, user: ModeChoice) -> float:
         """Return the cost of a user that computes whole results from the sharded value."""
         costs = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
@@ -222,10 +230,12 @@ class _Costs:
         return sum(known) if known else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
+        source, numbers = self.item.producer, self._numbers
+
         def mode_of(choice: ModeChoice) -> int:
-            if choice is self.item.producer:
-                return producer if producer in choice.modes else choice.current
-            return users if choice.number in self._numbers and users in choice.modes else choice.current
+            if choice is source:
+                return producer
+            return users if choice.number in numbers else choice.current
 
         return self.item.cost(mode_of)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,10 @@ def test_given_shardings_over_another_mesh_than_constraints() -> None:
             run(turned, **shardings)
         with pytest.raises(OptionError, match="mesh-conflict"):
             run(other, mesh=turned, **shardings)
+    for given in ({}, {"in_shardings": P("c", "b")}):
+        np.testing.assert_allclose(run(turned, mesh=turned, **given), 2 * np.sin(X), rtol=1e-6)
+        with pytest.raises(OptionError, match="mesh-conflict"):
+            run(other, mesh=turned, **given)
 
 
 def test_shardings_over_another_mesh_than_the_context() -> None:
@@ -404,3 +409,15 @@ def test_draws_without_a_key_agree_on_all_devices() -> None:
         for first, *others in copies.values():
             assert all(np.array_equal(first, other) for other in others)
         assert len({items[0].tobytes() for items in copies.values()}) == len(copies)
+
+
+def test_only_draws_without_a_key_differ_from_one_device() -> None:
+    """Draws of a key are those of one device, bit for bit; without a key not even two runs of one device agree."""
+    shardings = {"in_shardings": P(), "out_shardings": P(("y", "x")), "mesh": make_mesh()}
+    for implementation in ("rbg", "unsafe_rbg", "threefry2x32"):
+        key = jax.random.key(3, impl=implementation)
+        for draw in (jax.random.bits, jax.random.normal):
+            function = functools.partial(draw, shape=(16, 4))
+            np.testing.assert_array_equal(sdy.jit(function, **shardings)(key), jax.jit(function)(key))
+    without_key = jax.jit(lambda: jax.lax.rng_uniform(0.0, 1.0, (16, 4)))
+    assert not np.array_equal(without_key(), without_key())

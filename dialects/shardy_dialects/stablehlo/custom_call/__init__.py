@@ -17,7 +17,7 @@ from shardy_dialects.stablehlo.definitions import Definitions, Lazy, LazyFacets
 from shardy_dialects.stablehlo.rng import BIT_GENERATOR
 from shardy_dialects.stablehlo.sort import has_arity, top_k_rule
 from shardy_py.ir.graph.program import Op
-from shardy_py.plugins import PassThrough, Pure, Sort, Trait, Unpartitioned
+from shardy_py.plugins import PassThrough, Pure, RuleOptions, Sort, Trait, Unpartitioned
 from shardy_py.sharding import einsum
 from shardy_py.sharding.rule import FactorKind, OpShardingRule
 from shardy_py.sharding.rule_builder import OpShardingRuleBuilder, pointwise_rule, tensor_shape
@@ -33,7 +33,7 @@ def register(definitions: Definitions) -> None:
     """Define the custom call; the rule of one target looks at users."""
     definitions.define(
         "stablehlo.custom_call",
-        custom_call_rule,
+        of_options=custom_call_rule,
         traits=(),
         traits_of=custom_call_traits,
         contextual=_makes_random_state,
@@ -166,10 +166,40 @@ RULES: Mapping[str, Callable[[Op], OpShardingRule | None]] = MappingProxyType(
 """Custom call target to rule."""
 
 
-def custom_call_rule(op: Op) -> OpShardingRule | None:
-    """Return the rule of the call's target, or None for an unknown target."""
+def custom_call_rule(op: Op, options: RuleOptions) -> OpShardingRule | None:
+    """Return the rule of the call's target; an unknown one has an extended rule if it says what its batch is."""
     rule = RULES.get(text_of(op, "call_target_name"))
-    return rule(op) if rule else None
+    if rule is not None:
+        return rule(op)
+    return batched_call_rule(op) if options.extended and not options.like_jit else None
+
+
+def batched_call_rule(op: Op) -> OpShardingRule | None:
+    """Pass the batch through, and replicate all other dimensions.
+
+    The calls of ``jnp.linalg`` have a batch, and those of targets that
+    ``jax.ffi.register_ffi_target_as_batch_partitionable`` was called for.
+    """
+    rank = batch_rank(op)
+    shapes = [tensor_shape(value) for value in (*op.operands, *op.results)]
+    if not rank or any(len(shape) < rank or shape[:rank] != shapes[0][:rank] for shape in shapes):
+        return None
+    builder = OpShardingRuleBuilder.for_op(op)
+    for dim in range(rank):
+        builder.add_factor_all(dim, shapes[0][dim])
+    for number, shape in enumerate(shapes):
+        for dim in range(rank, len(shape)):
+            count = len(op.operands)
+            operand_dims, result_dims = ({number: dim}, {}) if number < count else ({}, {number - count: dim})
+            builder.add_factor(operand_dims, result_dims, shape[dim], kind=FactorKind.NEED_REPLICATION)
+    return builder.build()
+
+
+def batch_rank(op: Op) -> int:
+    """Return the number of leading dimensions of all tensors that are a batch, of which a device may compute a part."""
+    attributes = op.attributes.get("mhlo.frontend_attributes")
+    text = str(attributes.get("num_batch_dims", "")) if isinstance(attributes, Mapping) else ""
+    return int(text) if text.isdecimal() else 0
 
 
 def custom_call_traits(op: Op) -> frozenset[Trait]:

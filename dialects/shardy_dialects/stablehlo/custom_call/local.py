@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shardy_dialects.stablehlo.attributes import text_of
+from shardy_dialects.stablehlo.custom_call import batch_rank
 from shardy_dialects.stablehlo.sort.local import localize_top_k
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import static_shape
@@ -39,7 +40,9 @@ _TOP_K = "mhlo.topk"
 def is_known(op: Op) -> bool:
     """Return whether what a call computes is known, and its rule does not tell."""
     target = text_of(op, "call_target_name")
-    return target in (*MATRIX_TARGETS, *MOVING_TARGETS) or (target == _TOP_K and _takes_largest_of_last(op))
+    if target in (*MATRIX_TARGETS, *MOVING_TARGETS) or batch_rank(op):
+        return True
+    return target == _TOP_K and _takes_largest_of_last(op)
 
 
 def localize_custom_call(op: Op, shard: Shard) -> Sequence[Value]:
@@ -67,12 +70,12 @@ def _takes_largest_of_last(op: Op) -> bool:
 
 
 def _check_batch(op: Op, shard: Shard) -> None:
-    """Check that only dimensions in front of the matrices are sharded.
+    """Check that only dimensions in front of the matrices, or of what a call takes at once, are sharded.
 
     Raises:
         CannotLocalize: a dimension of the matrices is.
     """
-    batch = len(static_shape(op.operands[0].type) or ()) - 2
+    batch = batch_rank(op) or len(static_shape(op.operands[0].type) or ()) - 2
     for sharding in (*shard.operand_shardings, *shard.result_shardings):
         if any(dim >= batch for dim in shard.sharded_dims(sharding)):
             raise no_local_form("the call computes on whole matrices, and one of their dimensions is sharded")

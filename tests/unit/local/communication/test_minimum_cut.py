@@ -17,7 +17,7 @@ def cost_of(sides: tuple[bool, ...], at_source: list[float], at_sink: list[float
 
 
 def test_the_cut_is_the_cheapest_of_all() -> None:
-    """Also with costs on both sides of a node, negative ones, and edges in both directions."""
+    """Also with costs on both sides of a node, negative ones, and edges in both directions; of equals the smallest."""
     random = Random(0)
     for _ in range(200):
         count = random.randint(1, 6)
@@ -31,8 +31,10 @@ def test_the_cut_is_the_cheapest_of_all() -> None:
             network.add_edge(nodes[first], nodes[second], cost)
         smallest_side = network.sink_side()
         actual = cost_of(tuple(node in smallest_side for node in nodes), at_source, at_sink, edges)
-        cuts = product((False, True), repeat=count)
-        assert actual == min(cost_of(cut, at_source, at_sink, edges) for cut in cuts)
+        costs = {cut: cost_of(cut, at_source, at_sink, edges) for cut in product((False, True), repeat=count)}
+        assert actual == min(costs.values())
+        cheapest = [{nodes[number] for number in range(count) if cut[number]} for cut in costs if costs[cut] == actual]
+        assert smallest_side == set.intersection(*cheapest)
 
 
 def test_equal_cuts_leave_nodes_with_the_source() -> None:

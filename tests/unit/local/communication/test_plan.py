@@ -42,6 +42,16 @@ def program(body: str, arguments: str, results: str, names: str, mesh: str = '"x
 
 
 PROGRAMS: dict[str, tuple[str, float]] = {
+    "what cannot stay along a dimension moves to where it is wanted": (
+        program(
+            """  %0 = stablehlo.dynamic_slice %a, %i, %i, %i, sizes = [1, 8, 16]
+      : (tensor<4x8x16xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x8x16xf32>""",
+            '%a: tensor<4x8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}, {}]>}, %i: tensor<i32>',
+            'tensor<1x8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"x"}]>}',
+            "%0",
+        ),
+        512 * 3 / 4,
+    ),
     "a narrow type is gathered before it is converted": (
         program(
             f"  %0 = stablehlo.convert %a : (tensor<16x16xi8>) -> {T}\n  %1 = stablehlo.tanh %0 : {T}",

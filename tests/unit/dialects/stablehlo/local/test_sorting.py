@@ -100,3 +100,22 @@ def test_a_call_gets_what_it_computes_on(target: str, sharding: str, shard: str)
     (call,) = [op for op in local.program.walk() if op.name == "stablehlo.custom_call"]
     assert str(call.operands[0].type) == f"tensor<{shard}xf32>"
     assert len(local.warnings) == (shard == "8x8x8")
+
+
+@pytest.mark.parametrize(("batch", "shard"), [("1", "4x8x8"), ("2", "4x2x8"), ("0", "8x8x8")])
+def test_a_call_of_an_unknown_target_gets_its_part_of_the_batch(batch: str, shard: str) -> None:
+    """JAX says how many dimensions of a call are a batch; the others are whole, and without a batch all are."""
+    full_type = "tensor<8x8x8xf32>"
+    sharding = '#sdy.sharding<@mesh, [{"x"}, {"y"}'
+    text = f"""{MESH}
+    func.func @main(%a: {full_type} {{sdy.sharding = {sharding}, {{}}]>}}) ->
+        ({full_type} {{sdy.sharding = {sharding}, {{}}]>}}, tensor<8x8xi32> {{sdy.sharding = {sharding}]>}}) {{
+      %0:2 = stablehlo.custom_call @own(%a) {{mhlo.frontend_attributes = {{num_batch_dims = "{batch}"}}}}
+        : ({full_type}) -> ({full_type}, tensor<8x8xi32>)
+      return %0#0, %0#1 : {full_type}, tensor<8x8xi32>
+    }}"""
+    local = sdy.propagate(text, like="jit").local()
+    (call,) = [op for op in local.program.walk() if op.name == "stablehlo.custom_call"]
+    assert str(call.operands[0].type) == f"tensor<{shard}xf32>"
+    assert str(call.results[1].type) == f"tensor<{shard[:3]}xi32>"
+    assert len(local.warnings) == (batch == "0")
