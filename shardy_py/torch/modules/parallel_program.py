@@ -14,11 +14,11 @@ from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
 from shardy_py.torch.modules.joint import JointTrace, trace_joint
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
 from shardy_py.torch.modules.symbolic_step import SymbolicStep, make_symbolic_step
 from shardy_py.torch.modules.symbolic_trace import SymbolicTrace, make_symbols
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from shardy_py.values import define
 
 Flags = tuple[bool, ...]
@@ -231,13 +231,9 @@ class ParallelProgram:
     def _check_random_states(self) -> None:
         """Check that the processes would draw the same numbers."""
         import torch
-        import torch.distributed as dist
 
         device = torch.device(self.device_mesh.device_type)
-        state = random_state(device).to(device)
-        states = [torch.empty_like(state) for _ in range(dist.get_world_size())]
-        dist.all_gather(states, state)
-        check_random_states([states[rank] for rank in self.groups.ranks])
+        check_random_states(self.groups.gather(random_state(device).to(device)))
 
 
 def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:
