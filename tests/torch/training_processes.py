@@ -16,6 +16,7 @@ from torch.distributed.device_mesh import init_device_mesh
 import shardy_py as sdy
 from tests.torch.parallel_processes import difference_after_reload, run_on_four
 from tests.torch.trained_models import TRAINED_MODELS, TrainedModel
+from tests.torch.user_models import USER_MODELS
 
 STEPS = 10
 MESHES = {"4": {"model": 4}, "2x2": {"data": 2, "model": 2}}
@@ -44,7 +45,7 @@ def seen_of(name: str, folder: str) -> dict[str, Any]:
     model_name, mesh_name, *compiled = name.split()
     # Inductor draws random numbers of its own: dropout would have another mask than in one process.
     torch._inductor.config.fallback_random = True
-    case = TRAINED_MODELS[model_name]
+    case = {**TRAINED_MODELS, **USER_MODELS}[model_name]
     torch.manual_seed(0)
     plain = case.make()
     parallel = parallel_form(case, plain, mesh_name)

@@ -292,8 +292,9 @@ def _check_shape(name: str, tensor: Any, port: TensorPort) -> None:
 
 
 def _state_of(native: Any) -> dict[str, Any]:
-    state = dict(getattr(native, "state_dict", {}) or {}) if not callable(getattr(native, "state_dict", None)) else {}
-    if not state:
+    state = getattr(native, "state_dict", {})
+    if callable(state):
+        # A module, whose parameters are not copied.
         named = (native.named_parameters, native.named_buffers)
         state = {name: tensor for each in named for name, tensor in each(remove_duplicate=False)}
     return {**state, **dict(getattr(native, "constants", {}) or {})}
