@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
 from attrs import frozen
 from torch import nn
@@ -86,7 +85,7 @@ class Case:
         shardings: What is given.
         words: The size of the vocabulary of the inputs; 0 for floats.
         is_loss_inside: Whether the parallel module computes the loss.
-        is_compiled: Whether the last process compiles it; the others run its graphs, to save their compilers' time.
+        is_compiled: Whether the processes compile it; they share the code.
         kwargs: Inputs by name.
         options: Further arguments of `shardy_py.parallelize`.
     """
@@ -135,8 +134,7 @@ def trained(case: Case) -> tuple[nn.Module, nn.Module, dict[str, Any]]:
     inside = {"loss": _token_loss, "example_targets": (labels,)} if case.is_loss_inside else {}
     kwargs = dict(case.kwargs)
     parallel = sdy.parallelize(plain, mesh, (x,), case.shardings, example_kwargs=kwargs, **inside, **case.options)
-    is_compiled = case.is_compiled and dist.get_rank() == dist.get_world_size() - 1
-    run = torch.compile(parallel, fullgraph=True) if is_compiled else parallel
+    run = torch.compile(parallel, fullgraph=True) if case.is_compiled else parallel
 
     def loss_of(output: Any) -> torch.Tensor:
         return _token_loss(output, labels) if case.words else (output**2).mean()

@@ -11,6 +11,8 @@ import torch
 from attrs import evolve
 from torch.utils import _pytree as pytree
 
+from shardy_dialects.aten.indexing import UPDATES
+from shardy_dialects.aten.owned_parts import indexed_dims
 from shardy_dialects.aten.shapes import RESHAPES
 from shardy_py.ir.graph.builder import Builder
 from shardy_py.ir.graph.program import Op
@@ -25,6 +27,7 @@ from tests.torch.rule_calls import CALLS
 _OF_RESULT = ("size", "input_size", "input_sizes")
 """Arguments that hold the sizes of the result."""
 _GATHERED = {FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION}
+_UPDATES = {f"aten.{name}" for name in (*UPDATES, "slice_scatter.default", "select_scatter.default")}
 _OWN_SIZE = ("unfold", "affine_grid_generator")
 """Operators in which such an argument is something else."""
 
@@ -83,6 +86,8 @@ def function_of(op: Op) -> Callable[..., Any]:
             return (_array(tensors[0].reshape(shape)),)
         if short == "embedding.default":
             return (_array(_rows(tensors, local.operands[0].offset(0))),)
+        if op.name in _UPDATES:
+            return (_array(_own_part(op, tensors, local)),)
         extra_dims = ("size",) if short.startswith(_OWN_SIZE) else ()
         attributes |= {key: shape for key in _OF_RESULT if key in attributes and key not in extra_dims}
         if short == "native_group_norm.default":
@@ -119,6 +124,25 @@ def _rows(tensors: list[torch.Tensor], offset: int) -> torch.Tensor:
     local_indices = indices - offset
     inside = (local_indices >= 0) & (local_indices < len(table))
     return table[local_indices.clamp(0, len(table) - 1)] * inside.unsqueeze(-1)
+
+
+def _own_part(op: Op, tensors: list[torch.Tensor], local: Any) -> torch.Tensor:
+    """Return what an update makes of a part of its first operand, by an update of a whole one that has this part."""
+    part = local.operands[0]
+    ends = [slice(part.offset(dim), part.offset(dim) + size) for dim, size in enumerate(part.shape)]
+    shape = [size if dim in owned_dims(op) else tensors[0].shape[dim] for dim, size in enumerate(op.operands[0].shape)]
+    at = tuple(ends[dim] if dim in owned_dims(op) else slice(None) for dim in range(len(shape)))
+    whole = torch.zeros(shape, dtype=tensors[0].dtype)
+    whole[at] = tensors[0]
+    (updated,) = call(op.name, op.attributes, [whole, *tensors[1:]], torch.device("cpu"))
+    return updated[at]
+
+
+def owned_dims(op: Op) -> set[int]:
+    """Return the dimensions along which each device updates its own part."""
+    if "_scatter.default" in op.name:
+        return {int(op.attributes["dim"]) % len(op.operands[0].shape)}
+    return set(indexed_dims(op))
 
 
 def _type(item: torch.Tensor) -> Any:

@@ -13,7 +13,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import shardy_py as sdy
-from shardy_py.torch.parallel.collectives import check_groups_can_be_made
+from shardy_py.torch.parallel.process_groups import check_groups_can_be_made
 
 pytestmark = pytest.mark.torch
 

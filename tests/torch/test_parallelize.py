@@ -354,3 +354,27 @@ def test_names_of_tensors_need_not_be_names_of_python(mesh: Any) -> None:
     program = sdy.propagate(exported, mesh, in_shardings={"0.weight": ("model", None)}).to_torch(mesh)
     with torch.no_grad():
         assert program(torch.ones(2, 4))[0].shape == (2, 4)
+
+
+class Twins(nn.Module):
+    """Parameters whose gradients are one tensor, views of it, that of the loss, or expanded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.row = (nn.Parameter(torch.randn(shape)) for shape in (8, 8, (1, 8)))
+        self.offset, self.spread = nn.Parameter(torch.randn(())), nn.Parameter(torch.randn(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        twice = (x * x.sum(1, keepdim=True)) * (self.first + self.second + self.row)
+        return twice.square().mean() + self.spread.sum() * 3 + self.offset
+
+
+def test_gradients_have_memory_of_their_own(mesh: Any) -> None:
+    """Clipping scales each once, as it does with those of the module."""
+    model, x = Twins(), torch.randn(4, 8)
+    parallel = sdy.parallelize(model, mesh, x)
+    for item in (model, parallel):
+        item(x).backward()
+        nn.utils.clip_grad_norm_(item.parameters(), 0.5)
+    for left, right in zip(model.parameters(), parallel.parameters(), strict=True):
+        torch.testing.assert_close(right.grad.to_local(), left.grad)

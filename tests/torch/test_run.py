@@ -30,6 +30,10 @@ def test_four_processes_compute_what_one_does() -> None:
         assert seen["distance"] <= 1e-5
         assert seen["ran"] == seen["predicted"]
         assert seen["combined"]
+        # The cache stays where it is: statistics of the softmax and the result of the heads are exchanged, and a row.
+        assert seen["cache"]["distance"] <= 1e-5
+        assert seen["cache"]["ran"] == seen["cache"]["predicted"]
+        assert set(seen["cache"]["ran"]) == {"all_reduce"}
         # Parameters require gradients: the call that is not under no_grad says that none are recorded.
         assert seen["warned"] == 1
         assert seen["placements"] == ["R", "S(1)"]

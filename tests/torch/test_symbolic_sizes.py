@@ -11,9 +11,10 @@ import torch.distributed as dist
 from torch import nn
 
 import shardy_py as sdy
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.size_expressions import ExpressionFitter
+from shardy_py.torch.modules.symbolic_step import make_symbolic_step
 from shardy_py.torch.modules.symbolic_trace import SizeSymbols, SymbolicTrace, sampled
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from tests.torch.models import Decoder
 from tests.torch.parallel_processes import Perceptron
 
@@ -45,6 +46,20 @@ class Sums(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.linear(x.cumsum(1) / x.shape[1]).cumsum(0)
+
+
+class Unrolled(nn.Module):
+    """A state that a loop over the rows updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        state = torch.zeros(8)
+        for row in range(len(x)):
+            state = self.linear(state + x[row]).tanh()
+        return state
 
 
 def graphs_of(parallel: Any) -> set[int]:
@@ -119,6 +134,27 @@ def test_a_program_is_for_the_sizes_on_which_all_processes_agree(mesh: Any, monk
         monkeypatch.setattr(ProcessGroups, "all_agree", lambda self, answer, others=second: answer and others)
         parallel(torch.randn(512, 16))
         assert len(graphs_of(parallel)) == (1 if first and second else 2)
+
+
+def test_a_module_that_no_program_for_several_sizes_fits_is_tried_once(
+    mesh: Any, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """At other remainders it is not tried again, and one warning says so; each shape has a right program."""
+    tried = []
+
+    def make(*args: Any) -> Any:
+        tried.append(args)
+        return make_symbolic_step(*args)
+
+    monkeypatch.setattr("shardy_py.torch.modules.parallel_program.make_symbolic_step", make)
+    model = Unrolled()
+    parallel = sdy.parallelize(model, mesh, torch.ones(4, 8), dynamic_shapes=True)
+    for size in (4, 5, 6):
+        x = torch.randn(size, 8)
+        torch.testing.assert_close(parallel(x), model(x))
+    assert len(graphs_of(parallel)) == 3
+    assert len(tried) == 1
+    assert ["program-per-shape" in str(item.message) for item in recwarn].count(True) == 1
 
 
 def test_inputs_divide_as_the_example_where_they_are_gathered_at_once(mesh: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from shardy_dialects.aten.arguments import (
@@ -20,6 +19,7 @@ from shardy_dialects.aten.arguments import (
     tied,
     whole,
 )
+from shardy_dialects.aten.owned_parts import indexed_dims, localize_look_up, localize_update
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.local import Localize, Shard, local_by_types
 from shardy_py.plugins import Dialect, Pure
@@ -29,9 +29,6 @@ from shardy_py.sharding.rule_builder import OpShardingRuleBuilder
 
 _LARGEST = 2
 """The number of the mode of bags that takes the largest elements."""
-
-
-_INDEX = re.compile(r"indices\[(\d+)\]")
 
 
 def _embedding(op: Op) -> Rule:
@@ -75,16 +72,6 @@ def _embedding_bag_weights_backward(op: Op) -> Rule:
     return tied(op, [({names.index("grad"): 1, names.index("weight"): 1}, {}, FactorKind.REDUCTION)])
 
 
-def _positions(op: Op) -> dict[int, int]:
-    """Return dimension to operand number, for the dimensions that are indexed by tensors."""
-    operand_of_dim = {}
-    for number, name in enumerate(operand_names(op)):
-        match = _INDEX.fullmatch(name)
-        if match:
-            operand_of_dim[int(match.group(1))] = number
-    return operand_of_dim
-
-
 def _indexed_rule(op: Op, *, values: int | None) -> Rule:
     """Return the rule of indexing by tensors, or of putting values there.
 
@@ -92,13 +79,13 @@ def _indexed_rule(op: Op, *, values: int | None) -> Rule:
         op: The op.
         values: The number of the operand that is put; None where elements are taken.
     """
-    shape, positions = operand_shape(op, 0), _positions(op)
+    shape, positions = operand_shape(op, 0), indexed_dims(op)
     if any("xi1>" in str(op.operands[number].type) for number in positions.values()):
         return None
-    indexed_dims = sorted(positions)
-    adjacent = indexed_dims == list(range(indexed_dims[0], indexed_dims[0] + len(indexed_dims)))
+    in_order = sorted(positions)
+    adjacent = in_order == list(range(in_order[0], in_order[0] + len(in_order)))
     indices = broadcast([operand_shape(op, number) for number in positions.values()])
-    start = indexed_dims[0] if adjacent else 0
+    start = in_order[0] if adjacent else 0
     builder = OpShardingRuleBuilder.for_op(op)
     wide = (
         result_shape(op)
@@ -121,8 +108,10 @@ def _indexed_rule(op: Op, *, values: int | None) -> Rule:
     position = 0
     for dim, size in enumerate(shape):
         if dim in positions:
-            outs = {} if values is None else {0: dim}
-            builder.tie({0: dim}, outs, size, kind=REPLICATED)
+            if values is None:
+                builder.tie({0: dim}, {}, size, kind=REPLICATED)
+            else:
+                builder.tie({0: dim}, {0: dim}, size)
             continue
         if position == start:
             position += len(indices)
@@ -178,7 +167,7 @@ def _gather(op: Op) -> Rule:
 
 
 def _scatter(op: Op) -> Rule:
-    """Return the rule of putting elements along a dimension, which is whole, as is the one of the indices."""
+    """Return the rule of putting elements along a dimension: each device takes what falls into its part."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     if index is None or not shape:
         return None
@@ -190,7 +179,7 @@ def _scatter(op: Op) -> Rule:
         ins = {index: dim} | ({} if source is None or not operand_shape(op, source) else {source: dim})
         sizes = {size, *(operand_shape(op, number)[dim] for number in ins)}
         if dim == chosen:
-            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED)
+            builder.tie({0: dim}, {0: dim}, size)
             builder.tie(ins, {}, places[dim], kind=REPLICATED)
         else:
             kind = FactorKind.PASS_THROUGH if len(sizes) == 1 else REPLICATED
@@ -208,8 +197,9 @@ def _index_add(op: Op) -> Rule:
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         if dim == chosen:
-            builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED)
-            builder.tie({index: 0, source: dim}, {}, operand_shape(op, source)[dim], kind=REPLICATED)
+            builder.tie({0: dim}, {0: dim}, size)
+            ins = {source: dim} | ({index: 0} if operand_shape(op, index) else {})
+            builder.tie(ins, {}, operand_shape(op, source)[dim], kind=REPLICATED)
         else:
             builder.tie({0: dim, source: dim}, {0: dim}, size)
     return builder.build()
@@ -217,10 +207,9 @@ def _index_add(op: Op) -> Rule:
 
 def _index_fill(op: Op) -> Rule:
     """Return the rule of filling slices at places of one dimension."""
-    chosen = normal(attribute(op, "dim"), len(operand_shape(op, 0)))
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(operand_shape(op, 0)):
-        builder.tie({0: dim}, {0: dim}, size, kind=REPLICATED if dim == chosen else FactorKind.PASS_THROUGH)
+        builder.tie({0: dim}, {0: dim}, size)
     index = operand_shape(op, 1)
     return (builder.tie({1: 0}, {}, index[0], kind=REPLICATED) if index else builder).build()
 
@@ -338,5 +327,17 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
 
 
-FORMS: Mapping[str, Localize] = {"embedding.default": _localize_embedding}
+UPDATES = (
+    *("index_put.default", "_unsafe_index_put.default", "index_add.default", "index_copy.default"),
+    *("index_reduce.default", "index_fill.int_Scalar", "index_fill.int_Tensor", "scatter.src", "scatter.value"),
+    *("scatter_add.default", "scatter_reduce.two", "scatter.reduce", "scatter.value_reduce"),
+)
+_LOOK_UPS = (
+    *("index.Tensor", "_unsafe_index.Tensor", "index_select.default", "gather.default", "take_along_dim.default"),
+)
+FORMS: Mapping[str, Localize] = {
+    "embedding.default": _localize_embedding,
+    **dict.fromkeys(UPDATES, localize_update),
+    **dict.fromkeys(_LOOK_UPS, localize_look_up),
+}
 """The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -16,6 +16,7 @@ from shardy_dialects.aten.arguments import (
     operand_shape,
     result_shape,
 )
+from shardy_dialects.aten.owned_parts import localize_put_back
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import Localize
 from shardy_py.plugins import Dialect, Pure
@@ -47,20 +48,30 @@ def _select(op: Op) -> Rule:
     return builder.build()
 
 
-def _put_back(op: Op) -> Rule:
-    """Return the rule of ops that put the second or only operand into a larger tensor, along one dimension."""
-    out = result_shape(op)
+def _gradient(op: Op) -> Rule:
+    """Return the rule of the gradient of a slice or an element: zeros around its only operand, along one dimension."""
+    out, shape = result_shape(op), operand_shape(op, 0)
     dim = normal(attribute(op, "dim", 0), len(out))
     builder = OpShardingRuleBuilder.for_op(op)
     for number, size in enumerate(out):
-        ins = {}
-        for operand in range(len(op.operands)):
-            shape = operand_shape(op, operand)
-            if len(shape) == len(out):
-                ins[operand] = number
-            elif number != dim:
-                ins[operand] = number - (number > dim)
+        ins = {0: number} if len(shape) == len(out) else {0: number - (number > dim)} if number != dim else {}
         builder.tie(ins, {0: number}, size, kind=REPLICATED if number == dim else FactorKind.PASS_THROUGH)
+    return builder.build()
+
+
+def _put_back(op: Op) -> Rule:
+    """Return the rule of ops that put a tensor into a larger one along one dimension: each device fills its part."""
+    out, source = result_shape(op), operand_shape(op, 1)
+    dim = normal(attribute(op, "dim", 0), len(out))
+    builder = OpShardingRuleBuilder.for_op(op)
+    for number, size in enumerate(out):
+        if number == dim and source != out:
+            builder.tie({0: number}, {0: number}, size)
+            if len(source) == len(out):
+                builder.tie({1: number}, {}, source[number], kind=REPLICATED)
+        else:
+            place = number if len(source) == len(out) else number - (number > dim)
+            builder.tie({0: number, 1: place}, {0: number}, size)
     return builder.build()
 
 
@@ -174,12 +185,8 @@ def register(aten: Dialect) -> None:
             *("hsplit.array", "vsplit.array", "dsplit.array"),
         ),
         _select: ("select.int", "select_copy.int", "unbind.int", "unbind_copy.int"),
-        _put_back: (
-            "slice_backward.default",
-            "select_backward.default",
-            "slice_scatter.default",
-            "select_scatter.default",
-        ),
+        _gradient: ("slice_backward.default", "select_backward.default"),
+        _put_back: ("slice_scatter.default", "select_scatter.default"),
         _cat: ("cat.default", "concat.default", "concatenate.default"),
         _stack: ("stack.default", "_stack.default"),
         _joined(1, 0): ("hstack.default", "column_stack.default"),
@@ -200,5 +207,8 @@ def register(aten: Dialect) -> None:
             aten.op(f"aten.{name}", traits=[Pure], rule=rule)
 
 
-FORMS: Mapping[str, Localize] = dict.fromkeys(("slice_backward.default", "select_backward.default"), input_sized)
+FORMS: Mapping[str, Localize] = {
+    **dict.fromkeys(("slice_backward.default", "select_backward.default"), input_sized),
+    **dict.fromkeys(("slice_scatter.default", "select_scatter.default"), localize_put_back),
+}
 """The local forms by the names of the overloads; those of all other ops change in their types only."""

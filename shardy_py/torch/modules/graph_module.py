@@ -15,8 +15,8 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.torch.modules.collective_buckets import CollectiveBucket, collective_buckets, passes_on
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES, start_bucket, start_collective
-from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
+from shardy_py.torch.parallel.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.runner import dtype_of
 
 

@@ -14,11 +14,11 @@ from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
 from shardy_py.torch.modules.joint import JointTrace, trace_joint
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.step import LocalStep, make_step
 from shardy_py.torch.modules.symbolic_step import SymbolicStep, make_symbolic_step
 from shardy_py.torch.modules.symbolic_trace import SymbolicTrace, make_symbols
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from shardy_py.values import define
 
 Flags = tuple[bool, ...]
@@ -51,6 +51,7 @@ class ParallelProgram:
         plan: The plan for the first program.
         symbolic: Modes and dtype to the programs for several shapes, by the remainders of the sizes by the number of
             devices; None where each further shape has its own.
+        unfit: Modes and dtype that no program for several shapes is for.
         warned: The warnings so far.
     """
 
@@ -71,6 +72,7 @@ class ParallelProgram:
     plan: AutomaticPlan | None = field(default=None, init=False)
     steps: dict[Key, LocalStep] = field(factory=dict, init=False)
     symbolic: dict[tuple[Flags, Any], dict[Shapes, list[SymbolicStep | None]]] = field(factory=dict, init=False)
+    unfit: set[tuple[Flags, Any]] = field(factory=set, init=False)
     warned: set[str] = field(factory=set, init=False)
     groups: ProcessGroups = field(init=False)
 
@@ -137,6 +139,8 @@ class ParallelProgram:
 
     def _symbolic(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep | None:
         """Return the program for several shapes at some, or None if each has another program."""
+        if (flags, cast) in self.unfit:
+            return None
         known = self.symbolic.setdefault((flags, cast), {})
         for symbolic in chain.from_iterable(known.values()):
             step = self._at(symbolic, shapes)
@@ -146,7 +150,7 @@ class ParallelProgram:
         tried = known.setdefault(remainders, [])
         if None in tried:
             return None
-        first = next(iter(self.steps.values()), None)
+        first, reason = next(iter(self.steps.values()), None), "it is another one, or has other numbers, at other sizes"
         try:
             symbols, symbolic_shapes = make_symbols(shapes, self.mode)
             before = len(self.mode.shape_env.guards)
@@ -157,11 +161,17 @@ class ParallelProgram:
                 self.groups,
                 lambda trace: self._step_of(trace, first),
             )
-        except ShardyError:
+        except ShardyError as error:
             # A program of its own for these shapes may be made, or says what is wrong with them.
-            symbolic = None
+            symbolic, reason = None, error.diagnostics[0].message if error.diagnostics else str(error)
         step = self._at(symbolic, shapes)
         tried += [symbolic] if step is not None else [symbolic, None]
+        if not any(chain.from_iterable(known.values())):
+            # To try again at other remainders takes some ten programs each time.
+            self.unfit.add((flags, cast))
+            message = f"no program of the module is for several shapes, so that each shape gets its own: {reason}"
+            hint = "give an example of large sizes that divide by the number of devices, or sizes by tensor.shape"
+            self._warn(Diagnostic("program-per-shape", message, hint=hint))
         return step
 
     def _at(self, symbolic: SymbolicStep | None, shapes: Shapes) -> LocalStep | None:
@@ -231,13 +241,9 @@ class ParallelProgram:
     def _check_random_states(self) -> None:
         """Check that the processes would draw the same numbers."""
         import torch
-        import torch.distributed as dist
 
         device = torch.device(self.device_mesh.device_type)
-        state = random_state(device).to(device)
-        states = [torch.empty_like(state) for _ in range(dist.get_world_size())]
-        dist.all_gather(states, state)
-        check_random_states([states[rank] for rank in self.groups.ranks])
+        check_random_states(self.groups.gather(random_state(device).to(device)))
 
 
 def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:

@@ -7,7 +7,7 @@ does a second copy of what checkpoints of activations let it compute again.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shardy_py.torch.modules.checkpoints import recomputable_nodes
@@ -54,8 +54,9 @@ def split_graph(
     inputs = placeholders[: len(placeholders) - tangent_count]
     tangents = placeholders[len(inputs) :]
     results = list(next(iter(graph.find_nodes(op="output"))).args[0])
-    outputs, gradients = _apart(graph, results[:output_count]), results[output_count:]
+    outputs = _apart(graph, results[:output_count])
     in_forward = set(inputs) | _with_parts(_needed(outputs), set(graph.nodes))
+    gradients = _owned(graph, results[output_count:], {*in_forward, *tangents})
     in_backward = [node for node in _in_order(graph, _needed(gradients)) if node not in in_forward]
     read = {operand for node in in_backward for operand in node.all_input_nodes}
     read |= {node for node in gradients if isinstance(node, torch.fx.Node)}
@@ -103,6 +104,48 @@ def _apart(graph: Any, outputs: Sequence[Any]) -> list[Any]:
                 node = graph.call_function(torch.ops.aten.clone.default, (node,))
         distinct.append(node)
     return distinct
+
+
+def _owned(graph: Any, gradients: Sequence[Any], others: Collection[Any]) -> list[Any]:
+    """Return the gradients, each in memory of its own, as optimizers and clipping write to them in place.
+
+    Args:
+        graph: The joint graph.
+        gradients: The gradients.
+        others: The nodes whose memory is not that of gradients.
+    """
+    import torch
+
+    owned: list[Any] = []
+    taken: set[Any] = set()
+    divided: set[Any] = set()
+    for node in gradients:
+        views = list(_views(node)) if isinstance(node, torch.fx.Node) else []
+        # Different parts of a tensor are apart.
+        first_part = next((number for number, item in enumerate(views) if item.target is operator.getitem), -1)
+        path = views[first_part:]
+        is_expanded = any(item.target is torch.ops.aten.expand.default for item in views)
+        if path and (is_expanded or path[0] in divided or path[-1] in others or taken.intersection(path)):
+            with graph.inserting_before(next(iter(graph.find_nodes(op="output")))):
+                node = graph.call_function(torch.ops.aten.clone.default, (node,))
+        else:
+            taken.update(path[:1])
+            divided.update(path[1:])
+        owned.append(node)
+    return owned
+
+
+def _views(node: Any) -> Iterator[Any]:
+    """Yield a node and, while these are views, the nodes whose memory it shows."""
+    yield node
+    while node.target is operator.getitem or _is_view(node.target):
+        node = node.args[0]
+        yield node
+
+
+def _is_view(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and any(item.alias_info is not None for item in schema.returns)
 
 
 def _needed(results: Iterable[Any], among: Collection[Any] | None = None) -> set[Any]:

@@ -20,10 +20,10 @@ from shardy_py.torch.modules.expressible import make_expressible, tie_pairs
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.local_tensors import ModulePort, make_port
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.splitting import SplitGraph, split_graph
 from shardy_py.torch.parallel.explicit import explicit_program
 from shardy_py.torch.parallel.localized import localized
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from shardy_py.values import frozen
 
 

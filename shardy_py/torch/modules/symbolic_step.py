@@ -9,12 +9,12 @@ from attrs import evolve, field
 
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.local_tensors import ModulePort
-from shardy_py.torch.modules.process_groups import ProcessGroups
 from shardy_py.torch.modules.size_expressions import ExpressionFitter, SizeExpression, Sizes
 from shardy_py.torch.modules.splitting import SplitGraph
 from shardy_py.torch.modules.step import LocalStep, differentiable
 from shardy_py.torch.modules.symbolic_graphs import GraphFitter
 from shardy_py.torch.modules.symbolic_trace import Samples, Shapes, SymbolicTrace, sampled
+from shardy_py.torch.parallel.process_groups import ProcessGroups
 from shardy_py.values import frozen
 
 

@@ -20,11 +20,11 @@ from shardy_py.plugins import Registry
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.torch.frontend.origin import TorchOrigin
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
-from shardy_py.torch.modules.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.collectives import Devices, ProcessDevices, SimulatedDevices
 from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.torch.parallel.localized import localized
+from shardy_py.torch.parallel.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.runner import Runner
 from shardy_py.torch.parallel.shards import TensorPort
 from shardy_py.values import define
@@ -164,22 +164,21 @@ class TorchProgram:
         import torch
 
         check_device_mesh(device_mesh, local.mesh)
-        ranks = [int(rank) for rank in device_mesh.mesh.flatten()]
+        groups = ProcessGroups(device_mesh)
         self.local = local
-        self.devices = ProcessDevices(device_mesh, ranks, ranks.index(torch.distributed.get_rank()))
+        self.devices = ProcessDevices(groups)
         self.graph_module: Any = None
         self._torch_device = torch.device(device_mesh.device_type)
         if has_control_flow(local.program):
-            check_groups_outside(local.program, ranks)
+            check_groups_outside(local.program, groups.ranks)
             for op in local.program.walk():
                 if "groups" in op.attributes and op.name.startswith("spmd.") and op.name != "spmd.collective_permute":
-                    self.devices.prepare(op.attributes["groups"])
+                    groups.group(op.attributes["groups"])
         else:
             names = local.origin.argument_names
-            graph_builder = make_graph(local.program, ProcessGroups(device_mesh), self._torch_device, names)
+            graph_builder = make_graph(local.program, groups, self._torch_device, names)
             self.graph_module = torch.fx.GraphModule({}, graph_builder.graph, "LocalProgram")
             self._counts = graph_builder.counts
-        self.devices.prepare([range(len(ranks))])
         self._draws = any(map(draws_numbers, local.program.walk()))
         known = _state_of(local.origin.native) if state is None else state
         self._is_trained = False
@@ -193,7 +192,7 @@ class TorchProgram:
                     raise OptionError(Diagnostic("missing-parameter", message, hint="give state={name: tensor}"))
                 self._is_trained |= bool(known[name].requires_grad)
                 tensor = known[name].detach().to(self._torch_device)
-                self._shards[argument.name] = port.part(tensor, self.devices.device)
+                self._shards[argument.name] = port.part(tensor, groups.device)
 
     def __repr__(self) -> str:
         return f"<TorchProgram for the mesh {self.local.mesh}>"
@@ -251,12 +250,12 @@ class TorchProgram:
             if argument.kind == "input":
                 tensor = next(input_tensors)
                 _check_shape(argument.name, tensor, port)
-                arguments.append([port.part(tensor.to(self._torch_device), self.devices.device)])
+                arguments.append([port.part(tensor.to(self._torch_device), self.devices.groups.device)])
             else:
                 arguments.append([self._shards[argument.name]])
         if self._draws:
             state = random_state(self._torch_device).to(self._torch_device)
-            check_random_states(self._of_all(state))
+            check_random_states(self.devices.groups.gather(state))
         results = list(self._run(arguments))
         for output in self.local.origin.outputs:
             if output.writes in self._shards and output.result is not None:
@@ -277,15 +276,7 @@ class TorchProgram:
 
     def _gather_result(self, number: int, shard: Any) -> Any:
         port = self.local.results[number]
-        return port.whole(self._of_all(shard)) if port.is_cut else shard
-
-    def _of_all(self, tensor: Any) -> list[Any]:
-        """Return a tensor of each process, outside of the program."""
-        counts = dict(self.devices.counts)
-        tensors = self.devices.gather([tensor], [range(len(self.devices.ranks))])[0]
-        self.devices.counts.clear()
-        self.devices.counts.update(counts)
-        return tensors
+        return port.whole(self.devices.groups.gather(shard)) if port.is_cut else shard
 
 
 def _check_shape(name: str, tensor: Any, port: TensorPort) -> None:
@@ -301,8 +292,9 @@ def _check_shape(name: str, tensor: Any, port: TensorPort) -> None:
 
 
 def _state_of(native: Any) -> dict[str, Any]:
-    state = dict(getattr(native, "state_dict", {}) or {}) if not callable(getattr(native, "state_dict", None)) else {}
-    if not state:
+    state = getattr(native, "state_dict", {})
+    if callable(state):
+        # A module, whose parameters are not copied.
         named = (native.named_parameters, native.named_buffers)
         state = {name: tensor for each in named for name, tensor in each(remove_duplicate=False)}
     return {**state, **dict(getattr(native, "constants", {}) or {})}

@@ -1,0 +1,94 @@
+"""Updates and look-ups at places in a sharded dimension: each device has what falls into its part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import shardy_py as sdy
+from shardy_py.torch.parallel import explicit_program, make_local_torch_program
+
+pytestmark = pytest.mark.torch
+
+PLACES = torch.tensor([7, 0, 3, 4])
+"""Places in all parts of a cache of eight rows on four devices."""
+ROWS = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(2))
+TWICE = torch.tensor([[7, 7, 0], [2, 5, 5]])[..., None].expand(2, 3, 6)
+SOME = ROWS[:, :3]
+UPDATES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "index_copy": lambda x: x.index_copy(1, PLACES, ROWS),
+    "index_copy of one": lambda x: x.index_copy(1, torch.tensor(5), ROWS[:, :1]),
+    "index_add": lambda x: x.index_add(1, torch.tensor([7, 7, 0, 2]), ROWS, alpha=0.5),
+    "index_reduce": lambda x: x.index_reduce(1, torch.tensor([7, 7, 0, 2]), ROWS, "amax", include_self=False),
+    "index_fill": lambda x: x.index_fill(1, PLACES, -1.0),
+    "index_put": lambda x: torch.ops.aten.index_put(x, [None, PLACES.int()], ROWS),
+    "index_put from the end": lambda x: torch.ops.aten.index_put(x, [None, torch.tensor([-1, 0, -8, 3])], ROWS, True),
+    "index_put at pairs": lambda x: x.index_put((torch.tensor([0, 1]), torch.tensor([6, 1])), ROWS[0, :2]),
+    "scatter": lambda x: x.scatter(1, torch.tensor([[6, 1, 0], [2, 5, 7]])[..., None].expand(2, 3, 6), SOME),
+    "scatter of a number": lambda x: x.scatter(1, TWICE, 3.0),
+    "scatter_add": lambda x: x.scatter_add(1, TWICE, SOME),
+    "scatter_reduce": lambda x: x.scatter_reduce(1, TWICE, SOME, "prod", include_self=False),
+    "slice_scatter": lambda x: torch.slice_scatter(x, ROWS, 1, 3, 7),
+    "slice_scatter from the end": lambda x: torch.slice_scatter(x, SOME, 1, -5, None, 2),
+    "select_scatter": lambda x: torch.select_scatter(x, ROWS[:, 0], 1, -2),
+}
+LOOK_UPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "index_select": lambda x: x.index_select(1, torch.tensor([7, 0])),
+    "index": lambda x: x[:, torch.tensor([[-1], [2]])],
+    "index at pairs": lambda x: x[torch.tensor([0, 1]), torch.tensor([6, 1])],
+    "index of truth values": lambda x: (x > 0)[:, torch.tensor([7, 1])],
+    "gather": lambda x: x.gather(1, TWICE[:, :2]),
+    "take_along_dim": lambda x: torch.take_along_dim(x, TWICE[:, 1:], 1),
+}
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, call: Callable[..., Any]) -> None:
+        super().__init__()
+        self.call = call
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.call(x)
+
+
+def _run(call: Callable[..., Any], x: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    """Return the result of a propagation with the rows of a cache on four devices, and what these compute."""
+    exported = torch.export.export(_Model(call), (x,)).run_decompositions({})
+    shardings = {"x": (None, "rows", None)}
+    result = sdy.propagate(exported, {"rows": 4}, in_shardings=shardings, keep_uneven_shardings=True)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry, strict=True)
+    inputs = [x if item.kind == "input" else exported.constants[item.name] for item in local.origin.arguments]
+    return result, local.simulate(*inputs)[0]
+
+
+@pytest.mark.parametrize("rows", [8, 9], ids=["even", "uneven"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_move_nothing(name: str, rows: int) -> None:
+    """The cache stays sharded, and is that of one process."""
+    x = torch.randn(2, rows, 6)
+    result, got = _run(UPDATES[name], x)
+    torch.testing.assert_close(got, UPDATES[name](x))
+    assert not result.redistributions
+    assert str(result.results[0]) == '<@mesh, [{}, {"rows"}, {}]>'
+
+
+@pytest.mark.parametrize("rows", [8, 9], ids=["even", "uneven"])
+@pytest.mark.parametrize("name", LOOK_UPS)
+def test_few_elements_are_summed_instead_of_a_gathered_cache(name: str, rows: int) -> None:
+    """Of elements that are no numbers, too."""
+    x = torch.randn(2, rows, 6)
+    x[0, 0, 0] = float("nan")
+    result, got = _run(LOOK_UPS[name], x)
+    torch.testing.assert_close(got, LOOK_UPS[name](x), equal_nan=True)
+    assert [item.kind for item in result.redistributions] == ["all_reduce"]
+
+
+def test_many_elements_are_taken_of_a_gathered_cache() -> None:
+    """To sum as many as the cache has would move more."""
+    x = torch.randn(2, 8, 6)
+    result, got = _run(lambda x: x[:, torch.arange(8).flip(0)], x)
+    torch.testing.assert_close(got, x.flip(1))
+    assert [item.kind for item in result.redistributions] == ["all_gather"]

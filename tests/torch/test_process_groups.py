@@ -1,0 +1,64 @@
+"""Process groups: one for each set of ranks, and no question to processes outside of the mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.distributed_c10d import _world
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+import shardy_py as sdy
+from shardy_py.torch.parallel.process_groups import ProcessGroups
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def mesh() -> Iterator[Any]:
+    """A device mesh of processes that start for one test."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    yield dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
+    dist.destroy_process_group()
+
+
+def test_programs_share_the_group_of_equal_ranks(mesh: Any) -> None:
+    """Of a mesh of another form, and in another order, too; the whole mesh has the group that there is."""
+    line = dist.device_mesh.init_device_mesh("cpu", (4,), mesh_dim_names=("all",))
+    before = len(_world.pg_names)
+    first, second = ProcessGroups(mesh), ProcessGroups(line)
+    assert first.group([[0, 3], [1, 2]]) is second.group([[2, 1], [3, 0]])
+    assert first.group([[0, 1], [2, 3]]) is mesh.get_group("model")
+    assert first.everyone is second.everyone is dist.group.WORLD
+    # This process is in one of the two new groups.
+    assert len(_world.pg_names) == before + 1
+
+
+def test_groups_end_with_those_of_all_processes(mesh: Any) -> None:
+    """Programs of a later start do not get groups of an earlier one."""
+    first = ProcessGroups(mesh).group([[0, 3], [1, 2]])
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+    later = ProcessGroups(dist.device_mesh.init_device_mesh("cpu", (2, 2))).group([[0, 3], [1, 2]])
+    assert later is not first
+
+
+def test_states_of_generators_are_those_of_the_mesh(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes outside of the mesh may draw other numbers, and have not to answer."""
+    asked: list[list[int]] = []
+    gather = dist.all_gather
+
+    def all_gather(tensors: Any, tensor: Any, group: Any = None) -> Any:
+        asked.append(dist.get_process_group_ranks(group))
+        for item in tensors:
+            item.copy_(tensor)
+        return gather(tensors, tensor, group=group)
+
+    monkeypatch.setattr(dist, "all_gather", all_gather)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5))
+    sdy.parallelize(model, mesh["data"], torch.ones(4, 8), {0: ("data",)})
+    assert asked == [[0, 2]]
