@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -17,11 +16,10 @@ from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
 from shardy_py.kernels.dialect.forall import ForallOp
 from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.nvvm import SpecialRegisterOp
-from shardy_py.kernels.dialect.text import make_context, print_kernel_module, readable_text
+from shardy_py.kernels.dialect.text import LineParser, make_context, print_kernel_module, readable_text
 from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.locations import file_location
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
@@ -65,22 +63,6 @@ class KernelModule:
         return print_kernel_module(self.module, spelling=cast(Any, spelling), generic=generic)
 
 
-class _LineParser(Parser):
-    """A parser that gives each op the location of its line."""
-
-    def __init__(self, text: str, name: str) -> None:
-        super().__init__(make_context(), text, name)
-        self._name = name
-        self._ends = [match.start() for match in re.finditer("\n", text)]
-
-    def parse_operation(self) -> Operation:
-        """Read an op, and locate it where its text begins."""
-        line = bisect_left(self._ends, self._current_token.span.start) + 1
-        op = super().parse_operation()
-        op.location = file_location(self._name, line)
-        return op
-
-
 def read_module(text: str, name: str = "") -> KernelModule:
     """Return the module of a text: in the form of the document, or in MLIR's generic form.
 
@@ -107,7 +89,11 @@ def _plain_parser(text: str, name: str) -> Parser:
     return Parser(make_context(), text, name)
 
 
-def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _LineParser) -> KernelModule:
+def _line_parser(text: str, name: str) -> Parser:
+    return LineParser(make_context(), text, name)
+
+
+def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _line_parser) -> KernelModule:
     try:
         module = parser(readable_text(text, name), name or "<kernel>").parse_module()
         module.verify()

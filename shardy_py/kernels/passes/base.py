@@ -112,7 +112,7 @@ def erase_dead_ops(region: Region) -> None:
 @cache
 def _effects_of(kind: type[Operation]) -> tuple[MemoryEffect, ...]:
     """Return the traits of a kind of op that say what it does to memory; xDSL collects them anew for each op."""
-    return tuple(kind.get_traits_of_type(MemoryEffect))
+    return tuple(trait for trait in kind.traits if isinstance(trait, MemoryEffect))
 
 
 def has_no_effects(op: Operation) -> bool:
