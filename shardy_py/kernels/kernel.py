@@ -193,7 +193,8 @@ class Kernel:
             number, _, pass_ = known.partition(".")
             if name in (known, pass_, number):
                 return text
-        hint = did_you_mean(name, [*self.stages, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
+        passes = dict.fromkeys(known.partition(".")[2] or known for known in self.stages)
+        hint = did_you_mean(name, [*passes, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
     def page(self) -> StagesPage:

@@ -15,6 +15,7 @@ from shardy_py.cli.files import STDIN, read_stdin, write_output
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.kernels import get_device
+from shardy_py.kernels.report import extent
 from shardy_py.kernels.requirements import require_xdsl
 from shardy_py.report.data import diagnostics_data
 
@@ -225,9 +226,7 @@ def _summary(result: Any) -> dict[str, Any]:
     row = {"name": result.name, "dtype": str(array.dtype), "shape": list(array.shape)}
     if not array.size:
         return {**row, "least": None, "greatest": None, "sum": None}
-    wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
-    numbers = {"least": wide.min(), "greatest": wide.max(), "sum": wide.sum()}
-    return row | {name: f"{value:g}" for name, value in numbers.items()}
+    return row | dict(zip(("least", "greatest", "sum"), extent(array), strict=True))
 
 
 def _print(text: str, output: str | None) -> None:
