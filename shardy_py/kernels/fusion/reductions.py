@@ -32,7 +32,7 @@ class CanonicalReduction:
 
     @property
     def text(self) -> str:
-        """What is reduced, and the sizes of the dimensions by their names."""
+        """The reduced dimensions in words, and the sizes of all by their names."""
         names = "major, kept and reduced" if self.is_row else "major, reduced and kept"
         return f"{'rows' if self.is_row else 'columns'} of {' x '.join(map(str, self.dims))}, {names} dimensions"
 
