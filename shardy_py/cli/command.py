@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import echo_diagnostic
+from shardy_py.cli.files import STDOUT, echo_diagnostic
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
-from shardy_py.errors import ShardyError, did_you_mean
+from shardy_py.errors import Diagnostic, OptionError, ShardyError, did_you_mean
 from shardy_py.support.texts import as_error
 
 _WHOLE = 10_000
@@ -157,6 +157,22 @@ def _place(error: BaseException) -> str:
     return place
 
 
+def _check_stdout(command: click.Command, ctx: click.Context) -> None:
+    """Check that one option at most writes to stdout.
+
+    Raises:
+        OptionError: several do.
+    """
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    files = [option for option in options if isinstance(option.type, click.Path) and not option.type.exists]
+    names = [option.opts[-1] for option in files if ctx.params.get(str(option.name)) == STDOUT]
+    if names and ctx.params.get("as_json"):
+        names.append("--json")
+    if len(names) > 1:
+        hint = f"give {names[0]} a file"
+        raise OptionError(Diagnostic("option-conflict", f"{' and '.join(names)} write to stdout", hint=hint))
+
+
 class Command(NamedInput):
     """A command whose help has whole words, and that refuses options without an effect."""
 
@@ -175,6 +191,7 @@ class Command(NamedInput):
             raise click.NoSuchOption(error.option_name, message, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, if every option that was given has an effect."""
+        """Run the command, if every option that was given has an effect, and one of them at most writes to stdout."""
         check_needs(self, ctx)
+        _check_stdout(self, ctx)
         return super().invoke(ctx)

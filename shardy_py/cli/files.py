@@ -20,10 +20,7 @@ from shardy_py.support.texts import escape_controls
 if TYPE_CHECKING:
     from shardy_py.plugins import Registry
 
-
-__all__ = ["echo_diagnostic", "echo_report", "print_warnings", "read_input", "read_stdin", "write_atomically"]
-
-STDIN = "-"
+STDIN = STDOUT = "-"
 
 
 def read_input(
@@ -80,6 +77,19 @@ def read_stdin() -> bytes:
     except OSError as error:
         message = f"standard input cannot be read: {error.strerror or error}"
         raise OptionError(Diagnostic("stdin", message, hint="give a file, or pipe the module in")) from None
+
+
+def write_output(path: str | Path, content: str | bytes) -> None:
+    """Write a file, or to stdout where its name is a dash; a file is replaced when its new content is complete.
+
+    Raises:
+        OSError: it cannot be written.
+        UnicodeEncodeError: the text is not valid Unicode.
+    """
+    if path == STDOUT:
+        click.echo(content, nl=False)
+    else:
+        write_atomically(path, content)
 
 
 def echo_report(text: str) -> None:

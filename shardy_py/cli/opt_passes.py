@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import field
 
 from shardy_py.api.registries import load_registry
-from shardy_py.cli.files import read_stdin, write_atomically
+from shardy_py.cli.files import read_stdin, write_output
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, unknown_name
 from shardy_py.frontends.mlir import import_module, parse_module, print_module, verify_module, write_back
 from shardy_py.frontends.mlir.isolated_parse import parse_isolated
@@ -216,11 +216,7 @@ def _read(file: str) -> bytes:
 
 def _write(output: str, text: str) -> None:
     try:
-        if output == "-":
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            write_atomically(output, text)
+        write_output(output, text)
     except OSError as error:
         place = "standard output" if output == "-" else output
         message = f"cannot write {place}: {error.strerror or error}"

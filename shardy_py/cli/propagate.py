@@ -9,7 +9,7 @@ import click
 
 from shardy_py.api.native_file import native_file
 from shardy_py.api.result import Result
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import print_warnings, write_output
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram, take_options
@@ -51,10 +51,10 @@ def run_propagate(
         from shardy_py.report.data import plan_json
 
         not_planned: list[Diagnostic] = []
-        write_atomically(plan, plan_json(result, warnings=not_planned))
+        write_output(plan, plan_json(result, warnings=not_planned))
         print_warnings(not_planned)
     if graph is not None:
-        write_atomically(graph, graph_text(result.to_networkx(), graph))
+        write_output(graph, graph_text(result.to_networkx(), graph))
     content = text if target is not None or output is None else native_file(result, output)
     _write(program, result, text, content, output=output, stubs=stubs, as_json=as_json, memory=memory)
     if not quiet and not as_json:
@@ -93,9 +93,9 @@ def _write(
     memory: MemoryReport | None,
 ) -> None:
     if stubs:
-        write_atomically(stubs, result.coverage.stubs)
+        write_output(stubs, result.coverage.stubs)
     if output:
-        write_atomically(output, content)
+        write_output(output, content)
     if as_json:
         from shardy_py.cli.origin import origin_of
         from shardy_py.report.data import report_json

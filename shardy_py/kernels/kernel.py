@@ -76,11 +76,14 @@ class Kernel:
         """The maps from threads and blocks to the indices of elements, of the loops of the entry function."""
         return maps_of(self.fusion, self.choice, self.launch, self.device)
 
-    def module(self, after_pass: Callable[[str, builtin.ModuleOp], None] | None = None) -> builtin.ModuleOp:
+    def module(
+        self, after_pass: Callable[[str, builtin.ModuleOp], None] | None = None, *, for_host: bool = False
+    ) -> builtin.ModuleOp:
         """Return a new module after all passes.
 
         Args:
             after_pass: Called after every pass with its name and the module.
+            for_host: Whether loops of more than a few steps stay loops.
 
         Raises:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
@@ -88,7 +91,7 @@ class Kernel:
         """
         with no_garbage_collection():
             module = self.initial_module()
-            self._run_passes(module, after_pass)
+            self._run_passes(module, after_pass, for_host=for_host)
         return module
 
     @cached_property
@@ -193,7 +196,8 @@ class Kernel:
             number, _, pass_ = known.partition(".")
             if name in (known, pass_, number):
                 return text
-        hint = did_you_mean(name, [*self.stages, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
+        passes = dict.fromkeys(known.partition(".")[2] or known for known in self.stages)
+        hint = did_you_mean(name, [*passes, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
     def page(self) -> StagesPage:
@@ -281,7 +285,7 @@ class Kernel:
         """
         from shardy_py.kernels.lower.host import compile_host
 
-        return compile_host(self._last.clone(), self.launch)
+        return compile_host(self.module(for_host=True), self.launch)
 
     def parsed(self, stage: str) -> builtin.ModuleOp:
         """Return a new module, as it is at a stage.
@@ -319,9 +323,20 @@ class Kernel:
         locate_entry(entry, heroes)
         return builtin.ModuleOp([entry, *functions.functions()])
 
-    def _run_passes(self, module: builtin.ModuleOp, after_pass: Callable[[str, builtin.ModuleOp], None] | None) -> None:
+    def _run_passes(
+        self,
+        module: builtin.ModuleOp,
+        after_pass: Callable[[str, builtin.ModuleOp], None] | None,
+        *,
+        for_host: bool = False,
+    ) -> None:
         from shardy_py.kernels.passes.base import KernelContext
-        from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
+        from shardy_py.kernels.passes.pipeline import (
+            HOST_PIPELINE,
+            LOOP_PIPELINE,
+            verify_module,
+            with_plugin_passes,
+        )
         from shardy_py.kernels.passes.shared_memory import check_barriers, check_shared_memory
         from shardy_py.transforms.run import passes_of, run
 
@@ -329,7 +344,8 @@ class Kernel:
         verify_module(module)
         check_shared_memory(module, self.device)
         check_barriers(module)
-        passes = with_plugin_passes(passes_of(LOOP_PIPELINE), self.fusion.registry)
+        pipeline = HOST_PIPELINE if for_host else LOOP_PIPELINE
+        passes = with_plugin_passes(passes_of(pipeline), self.fusion.registry)
         run(module, passes, KernelContext(self.device), after_pass)
 
 

@@ -31,8 +31,12 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
         *_heroes(kernel),
         *_REASONS[kernel.choice.kind](kernel),
         *_work(kernel),
-        f"grid: {prod(kernel.launch.blocks)} blocks of {prod(kernel.launch.threads)} threads",
+        f"grid: {_count(prod(kernel.launch.blocks), 'block')} of {_count(prod(kernel.launch.threads), 'thread')}",
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _work(kernel: Kernel) -> Iterator[str]:
@@ -70,6 +74,8 @@ def _unroll(kernel: Kernel, over: Value) -> str:
     fusion, device, unroll = kernel.fusion, kernel.device, kernel.launch.unroll
     elements = fusion.elements(over)
     expensive = [op.name for op in fusion.ops if is_expensive(fusion, op)]
+    if unroll > 1 and bits_of(element_type_of(over)) * unroll <= 8:
+        return f"unroll {unroll}: as many elements as a byte has, so that no byte is shared"
     if elements < device.threads:
         return f"unroll {unroll}: {elements} elements are fewer than the {device.threads} threads of {device.name}"
     if unroll == 1 and expensive:
@@ -131,7 +137,6 @@ def _reduction(kernel: Kernel) -> Iterator[str]:
     plan = plan_reduction(kernel.fusion, kernel.choice, kernel.device, kernel.launch)
     form = plan.form
     kind = "row" if form.is_row else "column"
-    yield f"reduction: {kind} of {_sizes(form.dims)}, as major, kept and reduced or reduced and kept dimensions"
     yield f"{plan.style}: {plan.per_row} threads share a {kind}, a block has {plan.rows}"
     bits = min(bits_of(element_type_of(value)) for value in kernel.fusion.parameters)
     yield f"vector {plan.vector}: {plan.vector * bits} bits of the smallest parameter at once"

@@ -53,7 +53,7 @@ class Recomputation:
         return self.computed / self.elements if self.elements else 1.0
 
 
-def recomputation(kernel: Kernel) -> Recomputation:
+def recomputation(kernel: Kernel, *, with_scalars: bool = True) -> Recomputation:
     """Return how often a kernel computes the elements of its ops.
 
     Counts the elements of the domains of the maps from the roots, as the partition into functions has them: a function
@@ -61,6 +61,7 @@ def recomputation(kernel: Kernel) -> Recomputation:
 
     Args:
         kernel: The kernel.
+        with_scalars: Whether to count ops of one element from others of one element, such as the clamping of an index.
     """
     fusion = kernel.fusion
     walk = PartitionWalk(fusion, heroes_of(kernel.choice))
@@ -79,13 +80,19 @@ def recomputation(kernel: Kernel) -> Recomputation:
             ]
             calls[function] = sum(reads) or sizes[function]
         evaluations[op.id] = _evaluations(calls[function], sizes[function], at)
-    computing = [op for op in fusion.ops if not fusion.facts[op.id].moves_only]
+    computing = [
+        op for op in fusion.ops if not fusion.facts[op.id].moves_only and (with_scalars or not _is_scalar(fusion, op))
+    ]
     elements = {op.id: fusion.elements(op.results[0]) for op in computing}
     repeated = [RecomputedOp(op, evaluations[op.id] / elements[op.id]) for op in computing]
     repeated = sorted((item for item in repeated if item.factor > 1), key=lambda item: -item.factor)
     steps = {op.id: max((_trips(map_) for map_ in fusion.facts[op.id].maps), default=1) for op in computing}
     computed = int(sum(evaluations[op.id] * steps[op.id] for op in computing))
     return Recomputation(computed, sum(elements[op.id] * steps[op.id] for op in computing), tuple(repeated))
+
+
+def _is_scalar(fusion: Fusion, op: Op) -> bool:
+    return all(fusion.elements(value) == 1 for value in (*op.operands, *op.results))
 
 
 def _trips(map_: IndexingMap) -> int:
@@ -127,7 +134,8 @@ def _update_of(fusion: Fusion, choice: Choice, number: int) -> Value:
 
 def recompute_warning(kernel: Kernel) -> Diagnostic | None:
     """Return a warning where a kernel computes elements many times; None where it does not."""
-    recomputed = recomputation(kernel)
+    # Each thread computes a scalar by itself in less time than a kernel of its own would take to start.
+    recomputed = recomputation(kernel, with_scalars=False)
     if recomputed.factor < WARN_FROM:
         return None
     worst = recomputed.ops[0]

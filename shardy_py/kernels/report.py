@@ -121,10 +121,21 @@ def format_run(kernel: Kernel, results: Sequence[Any], *, tiles: int | None = No
     grid = f"{_grid(kernel.launch.blocks)} x {_grid(kernel.launch.threads)} threads"
     lines = [f"{kernel.name}: {grid if tiles is None else f'{tiles} tile' + 's' * (tiles != 1)}"]
     for number, (root, array) in enumerate(zip(kernel.fusion.roots, results, strict=True)):
-        wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
-        numbers = f"from {wide.min():g} to {wide.max():g}, in sum {wide.sum():g}"
-        lines.append(f"result{number}: {root.type}, {numbers}")
+        least, greatest, total = extent(array)
+        lines.append(f"result{number}: {root.type}, from {least} to {greatest}, in sum {total}")
     return "\n".join(lines)
+
+
+def extent(array: Any) -> tuple[str, str, str]:
+    """Return the smallest and the largest element of an array and their sum as text, those of integers exactly.
+
+    Args:
+        array: The array, with elements.
+    """
+    if array.dtype.kind in "iu":
+        return str(array.min()), str(array.max()), str(sum(array.reshape(-1).tolist()))
+    wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
+    return f"{wide.min():g}", f"{wide.max():g}", f"{wide.sum():g}"
 
 
 def format_timings(timings: Mapping[str, Timing]) -> str:

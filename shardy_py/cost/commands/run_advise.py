@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import STDOUT, print_warnings, write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import schedule_argument
@@ -85,11 +85,11 @@ def _report(
     """Print advice, and write the program with it."""
     print_warnings(advice.warnings)
     if output is not None:
-        write_atomically(output, text)
+        write_output(output, text)
     if as_json:
         click.echo(advice_json(advice, origin=origin_of(program)))
     else:
-        print_it(advice, file=sys.stdout)
+        print_it(advice, file=sys.stderr if output == STDOUT else sys.stdout)
 
 
 def parse_size(text: str) -> float:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import click
-
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.files import echo_report, print_warnings, write_atomically
+from shardy_py.cli.files import STDOUT, echo_report, print_warnings, write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import progress_bar
 from shardy_py.cli.registry import schedule_argument
@@ -22,8 +20,6 @@ from shardy_py.cost.report.comparison import comparison_json, print_comparison
 from shardy_py.cost.report.plots import draw_comparison, plot_format, require_matplotlib
 from shardy_py.cost.sweeps.comparison import Comparison, compare_schedules
 from shardy_py.schedule.builtin import BUILTIN
-
-STDOUT = "-"
 
 
 def run_compare(
@@ -77,7 +73,7 @@ def run_compare(
     origin = origin_of(program, without=("jobs", "limit"))
     write_comparison(comparison, origin, json_file=json_file, plot=plot)
     if save is not None:
-        write_atomically(save, comparison.best.schedule)
+        write_output(save, comparison.best.schedule)
     if json_file != STDOUT:
         print_comparison(comparison, limit=limit, file=sys.stdout)
     if against_jit:
@@ -111,8 +107,6 @@ def write_comparison(
     """Write a comparison with its origin to the files that were asked for, and its warnings to stderr."""
     print_warnings(comparison.warnings)
     if plot is not None:
-        write_atomically(plot, draw_comparison(comparison, plot_format(plot)))
-    if json_file == STDOUT:
-        click.echo(comparison_json(comparison, origin))
-    elif json_file is not None:
-        write_atomically(json_file, f"{comparison_json(comparison, origin)}\n")
+        write_output(plot, draw_comparison(comparison, plot_format(plot)))
+    if json_file is not None:
+        write_output(json_file, f"{comparison_json(comparison, origin)}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import write_output
 from shardy_py.cost.machines.calibrate import calibrated_machine, machine_toml
 from shardy_py.cost.machines.toml import get_machine, machine_names, read_machine
 from shardy_py.cost.report.machines import machines_json, print_machines
@@ -37,7 +37,7 @@ def run_calibrate(output: str | None, name: str, *, as_json: bool) -> None:
     """
     machine = calibrated_machine(measure_devices(), name=name)
     if output is not None:
-        write_atomically(output, machine_toml(machine))
+        write_output(output, machine_toml(machine))
     if as_json:
         click.echo(machines_json({machine.name: machine}))
     elif output is None:

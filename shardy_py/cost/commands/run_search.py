@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from shardy_py.api.keywords import keywords
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import STDOUT, write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.session import GivenProgram
-from shardy_py.cost.commands.run_compare import STDOUT, check_plot, write_comparison
+from shardy_py.cost.commands.run_compare import check_plot, write_comparison
 from shardy_py.cost.commands.run_cost import parse_axis_links
 from shardy_py.cost.commands.sweep_progress import joblib_backend, stoppable, sweep_progress
 from shardy_py.cost.machines.toml import get_machine
@@ -64,9 +64,9 @@ def run_search(
         )
     write_comparison(result.comparison, origin_of(program, without=("limit",)), json_file=json_file, plot=None)
     if plot is not None:
-        write_atomically(plot, draw_search(result, plot_format(plot)))
+        write_output(plot, draw_search(result, plot_format(plot)))
     if out is not None:
-        write_atomically(out, result.best.schedule)
+        write_output(out, result.best.schedule)
     elif json_file != STDOUT:
         click.echo(result.best.schedule, nl=False)
     print_comparison(result.comparison, limit=limit, file=sys.stderr)

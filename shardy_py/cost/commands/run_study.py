@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import print_warnings, write_output
 from shardy_py.cost.commands.sweep_progress import default_jobs, joblib_backend, stoppable, sweep_progress
 from shardy_py.cost.report.study_plot import draw_study, study_plot_format
 from shardy_py.cost.studies.run import run_study
@@ -33,9 +33,9 @@ def run_study_command(
         table = run_study(study, folder, jobs=default_jobs(backend) if jobs is None else jobs, progress=progress)
     print_warnings(table.warnings)
     for output, table_format in zip(outputs, formats, strict=True):
-        write_atomically(output, table.write(table_format))
+        write_output(output, table.write(table_format))
     if plot is not None and plot_format is not None:
-        write_atomically(plot, draw_study(table, plot_format))
+        write_output(plot, draw_study(table, plot_format))
     if not outputs:
         click.echo(table.write("csv"), nl=False)
 

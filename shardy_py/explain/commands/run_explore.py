@@ -10,7 +10,7 @@ from attrs import evolve
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import SessionArguments
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import STDOUT, print_warnings, write_output
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument
 from shardy_py.cli.session import GivenProgram
@@ -59,14 +59,15 @@ def run_explore(
         html = page.html if output is not None else ""
     print_warnings(page.warnings)
     if output is not None:
-        write_atomically(output, html)
-        click.echo(f"wrote {output}: {Path(output).stat().st_size // 1024} KiB")
+        write_output(output, html)
+        if output != STDOUT:
+            click.echo(f"wrote {output}: {Path(output).stat().st_size // 1024} KiB")
     if model_explorer is not None:
         graph, node_data = model_explorer_files(page.data)
         folder = Path(model_explorer)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(str(folder / GRAPH_FILE), graph)
-        write_atomically(str(folder / NODE_DATA_FILE), node_data)
+        write_output(str(folder / GRAPH_FILE), graph)
+        write_output(str(folder / NODE_DATA_FILE), node_data)
         click.echo(f"wrote {folder / GRAPH_FILE} and {folder / NODE_DATA_FILE}")
 
 

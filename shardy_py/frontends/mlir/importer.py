@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -40,7 +41,7 @@ def import_native(
     codec = Codec(module.context)
     program.origin = NativeProgram(module, codec, AttributeSets(codec), name)
     program.attributes = program.origin.attributes_of(module.operation)
-    program.locate, program.scope_of = _locate, _scope
+    program.locate, program.scope_of = partial(_locate, name), _scope
     with no_garbage_collection(keep=True):
         _Importer(program, module).run(module)
         program.has_foreign_types = None if codec.types.has_foreign else False
@@ -49,12 +50,17 @@ def import_native(
     return program
 
 
-def _locate(op: Op) -> str:
-    """Return the place of an op in a file; its name where it has no place, as an instruction of HLO."""
+def _locate(name: str, op: Op) -> str:
+    """Return the place of an op in a file; its name where it has no place, as an instruction of HLO.
+
+    Args:
+        name: The name of a file that has none of its own.
+        op: The op.
+    """
     native = _native(op)
     if native is None:
         return ""
-    return location_text(native.location, op.program.origin.name) or scope_text(native.location)
+    return location_text(native.location, name) or scope_text(native.location)
 
 
 def _scope(op: Op) -> str:

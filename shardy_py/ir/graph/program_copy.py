@@ -138,7 +138,8 @@ class _OpsOf:
         known = self._locations.get(op.id)
         if known is None:
             original = self._find(op)
-            known = self._locations[op.id] = original.location if original is not None else ""
+            known = self._program.locate(op) if original is None else original.location
+            self._locations[op.id] = known
         return known
 
     def scope(self, op: Op) -> str:

@@ -10,7 +10,7 @@ import click
 
 from shardy_py.api.options import LocalOptions
 from shardy_py.api.result import Result
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import print_warnings, write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import step_bar
 from shardy_py.cli.registry import schedule_argument
@@ -65,7 +65,7 @@ def run_local_command(
     module = local.module if device is None else local.per_device(device)
     text = local.form.text(module)
     if output is not None:
-        write_atomically(output, local.form.file(module, output))
+        write_output(output, local.form.file(module, output))
     if as_json:
         click.echo(local_json(local, origin=origin_of(input_program), warnings=warnings, memory=memory))
     elif output is None:
@@ -97,6 +97,6 @@ def _run(
     with step_bar(1 if source is None else 2, enabled=not quiet) as steps:
         report = run_local(result, local, source, inputs=path, seed=seed, tolerance=tolerance, on_step=steps.start)
     if outputs is not None:
-        write_atomically(outputs, outputs_file(report.arrays))
+        write_output(outputs, outputs_file(report.arrays))
     warnings = (*result.warnings, *local.warnings)
     return show_report(report, origin=origin_of(program), warnings=warnings, as_json=as_json)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shardy_py.cli.child import ask_child
-from shardy_py.cli.files import print_warnings, write_atomically
+from shardy_py.cli.files import print_warnings, write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.progress import ShowProgress, progress_bar, show_nothing
 from shardy_py.cli.registry import schedule_argument
@@ -102,7 +102,7 @@ def run_run(
     assert report is not None
     print_warnings(answer.warnings)
     if outputs is not None:
-        write_atomically(outputs, answer.outputs)
+        write_output(outputs, answer.outputs)
     sys.exit(show_report(report, origin=origin_of(request.program), warnings=answer.warnings, as_json=as_json))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from shardy_py.api.propagate import propagate
-from shardy_py.cli.files import echo_report, print_warnings, read_input, write_atomically
+from shardy_py.cli.files import STDOUT, echo_report, print_warnings, read_input, write_output
 from shardy_py.cli.progress import progress_bar, step_bar
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
@@ -189,9 +189,9 @@ def write_stages(kernel: Kernel, directory: Path) -> None:
     stages = kernel.stages
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in stages.items():
-        write_atomically(directory / f"{name}.mlir", f"{text.rstrip()}\n")
-    write_atomically(directory / "to-llvm.ll", f"{kernel.llvm.rstrip()}\n")
-    write_atomically(directory / "kernel.ptx", f"{kernel.ptx.rstrip()}\n")
+        write_output(directory / f"{name}.mlir", f"{text.rstrip()}\n")
+    write_output(directory / "to-llvm.ll", f"{kernel.llvm.rstrip()}\n")
+    write_output(directory / "kernel.ptx", f"{kernel.ptx.rstrip()}\n")
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -221,7 +221,7 @@ def _ran(
     arrays = random_arrays(kernel.fusion, seed) if inputs == RANDOM else _load_arrays(kernel, Path(inputs))
     results = run(*arrays)
     if outputs is not None:
-        write_atomically(outputs, outputs_file(results))
+        write_output(outputs, outputs_file(results))
     return format_run(kernel, results, tiles=tiles)
 
 
@@ -246,8 +246,9 @@ def _draw(kernel: Kernel, form: str, block: int, warp: int, output: str | None) 
 
 def _write_page(kernel: Kernel, path: str) -> None:
     html = kernel.page().html
-    write_atomically(path, html)
-    click.echo(f"wrote {path}: {len(html.encode()) // 1024} KiB")
+    write_output(path, html)
+    if path != STDOUT:
+        click.echo(f"wrote {path}: {len(html.encode()) // 1024} KiB")
 
 
 def _timed(kernel: Kernel, inputs: str, seed: int, against: str | None) -> str:
@@ -287,4 +288,4 @@ def _print(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text.rstrip())
     else:
-        write_atomically(output, f"{text.rstrip()}\n")
+        write_output(output, f"{text.rstrip()}\n")

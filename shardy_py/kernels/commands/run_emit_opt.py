@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import STDIN, read_stdin, write_atomically
+from shardy_py.cli.files import STDIN, read_stdin, write_output
 from shardy_py.cli.registry import plugin_registry
 from shardy_py.errors import Diagnostic, OptionError, read_text_file
 from shardy_py.kernels import get_device
+from shardy_py.kernels.report import extent
 from shardy_py.kernels.requirements import require_xdsl
 from shardy_py.report.data import diagnostics_data
 
@@ -94,7 +95,7 @@ def _text_of(file: str) -> str:
 def _write_stages(stages: Sequence[Any], directory: Path, spelling: str, *, generic: bool) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for stage in stages:
-        write_atomically(directory / f"{stage.label}.mlir", stage.kernel.print(spelling=spelling, generic=generic))
+        write_output(directory / f"{stage.label}.mlir", stage.kernel.print(spelling=spelling, generic=generic))
 
 
 class _Session:
@@ -132,7 +133,7 @@ class _Session:
 
         results = self._results(self._stages()[-1])
         if outputs is not None:
-            write_atomically(outputs, outputs_file([result.array for result in results]))
+            write_output(outputs, outputs_file([result.array for result in results]))
         rows = [_summary(result) for result in results]
         if as_json:
             return json.dumps({"blocks": self.launch.blocks, "threads": self.launch.threads, "results": rows}, indent=2)
@@ -225,16 +226,14 @@ def _summary(result: Any) -> dict[str, Any]:
     row = {"name": result.name, "dtype": str(array.dtype), "shape": list(array.shape)}
     if not array.size:
         return {**row, "least": None, "greatest": None, "sum": None}
-    wide = array.astype("complex128" if array.dtype.kind == "c" else "float64")
-    numbers = {"least": wide.min(), "greatest": wide.max(), "sum": wide.sum()}
-    return row | {name: f"{value:g}" for name, value in numbers.items()}
+    return row | dict(zip(("least", "greatest", "sum"), extent(array), strict=True))
 
 
 def _print(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text.rstrip())
     else:
-        write_atomically(output, f"{text.rstrip()}\n")
+        write_output(output, f"{text.rstrip()}\n")
 
 
 def _finish(text: str, is_wrong: bool, output: str | None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from io import StringIO
 from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import builtin, cf, complex, dlti, func, math, scf, tensor, vector
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
@@ -21,6 +22,7 @@ from shardy_py.kernels.dialect.constants import special_floats_as_bytes
 from shardy_py.kernels.dialect.gpu import GPU
 from shardy_py.kernels.dialect.nvvm import NVVM
 from shardy_py.kernels.dialect.types import IndexingMapAttr, LaunchGridAttr
+from shardy_py.kernels.locations import file_location
 
 DialectSpelling = Literal["xla_gpu", "xla"]
 """The names of the ops: those of 2025 (``xla_gpu.loop``, ``floordiv``) or today's (``xla.loop``, ``/``)."""
@@ -115,6 +117,28 @@ def _check_strings(text: str, name: str) -> None:
             message = f"a string of line {number} does not end in the line"
             hint = "close it there, or cut it into several strings"
             raise ParseError(Diagnostic("malformed-kernel", message, name, hint=hint))
+
+
+class LineParser(Parser):
+    """A parser that gives each op the location of its line.
+
+    Args:
+        context: The dialects.
+        text: The text.
+        name: The name of its file.
+    """
+
+    def __init__(self, context: Context, text: str, name: str) -> None:
+        super().__init__(context, text, name)
+        self._name = name
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def parse_operation(self) -> Operation:
+        """Read an op, and locate it where its text begins."""
+        line = bisect_left(self._ends, self._current_token.span.start) + 1
+        op = super().parse_operation()
+        op.location = file_location(self._name, line)
+        return op
 
 
 def parse_kernel_module(text: str) -> builtin.ModuleOp:

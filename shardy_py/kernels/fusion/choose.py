@@ -68,10 +68,11 @@ def choose(fusion: Fusion) -> Choice:
         # Roots that are no reductions are computed beside them, by functions of their own.
         triples = zip(roots, heroes, reductions, strict=True)
         heroes = tuple(root if form is None else hero for root, hero, form in triples)
-        return Choice(EmitterKind.REDUCTION, f"a root's hero is a reduction of {reduction}", heroes, reduction)
+        return Choice(EmitterKind.REDUCTION, f"a root's hero is a reduction of {reduction.text}", heroes, reduction)
     transpose = common_transpose(fusion, heroes)
     if transpose is not None:
-        return Choice(EmitterKind.TRANSPOSE, f"a root's hero is a tiled {transpose}", heroes, transpose=transpose)
+        reason = f"a root's hero is a transpose of {transpose.bits} bits in tiles"
+        return Choice(EmitterKind.TRANSPOSE, reason, heroes, transpose=transpose)
     if updates := in_place_updates(fusion):
         reason = "every root updates a part of a parameter in place"
         return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)

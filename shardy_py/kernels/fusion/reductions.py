@@ -31,6 +31,12 @@ class CanonicalReduction:
     dims: tuple[int, int, int]
 
     @property
+    def text(self) -> str:
+        """The reduced dimensions in words, and the sizes of all by their names."""
+        names = "major, kept and reduced" if self.is_row else "major, reduced and kept"
+        return f"{'rows' if self.is_row else 'columns'} of {' x '.join(map(str, self.dims))}, {names} dimensions"
+
+    @property
     def is_race_free(self) -> bool:
         """True if one block reduces all elements of a result."""
         major, middle, minor = self.dims

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from xdsl.dialects import builtin
 from xdsl.ir import Operation
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.kernels.lower.exponentials import DOUBLE, SINGLE, hyperbolic_tangent
 from shardy_py.kernels.lower.floats import binary, bind_rounded, computed, computed_type, flags, intrinsic
-from shardy_py.kernels.lower.series import exponential, exponential_of_two, logarithm, logarithm_of_two
+from shardy_py.kernels.lower.logarithms import logarithm, logarithm_of_two, logarithm_plus_one
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler
 
 # What every processor has, or LLVM expands.
@@ -25,10 +26,20 @@ _HOST_INTRINSICS = {
     **{"math.log2": "log2", "math.powf": "pow", "math.round": "round", "math.sin": "sin"},
 }
 # What calls of the C library would keep from becoming vectors.
-_HOST_FLOATS = {
-    **{"math.exp": exponential, "math.exp2": exponential_of_two},
-    **{"math.log": logarithm, "math.log2": logarithm_of_two},
-}
+_HOST_SERIES: Mapping[tuple[str, str], Callable[[FunctionWriter, str], str]] = MappingProxyType(
+    {
+        ("math.exp", "float"): SINGLE.exponential,
+        ("math.exp", "double"): DOUBLE.exponential,
+        ("math.exp2", "float"): SINGLE.of_two,
+        ("math.exp2", "double"): DOUBLE.of_two,
+        ("math.expm1", "float"): SINGLE.minus_one,
+        ("math.expm1", "double"): DOUBLE.minus_one,
+        ("math.log", "float"): logarithm,
+        ("math.log1p", "float"): logarithm_plus_one,
+        ("math.log2", "float"): logarithm_of_two,
+        ("math.tanh", "double"): hyperbolic_tangent,
+    }
+)
 _LIBRARY = {
     f"math.{name}": name
     for name in (
@@ -70,8 +81,9 @@ def _called(writer: FunctionWriter, op: Operation, name: str) -> None:
 
 
 def _on_host(writer: FunctionWriter, op: Operation, name: str) -> None:
-    if name in _HOST_FLOATS and computed_type(writer, op.results[0].type) == "float":
-        bind_rounded(writer, op.results[0], _HOST_FLOATS[name](writer, computed(writer, op.operands[0])))
+    series = _HOST_SERIES.get((name, computed_type(writer, op.results[0].type)))
+    if series is not None:
+        bind_rounded(writer, op.results[0], series(writer, computed(writer, op.operands[0])))
     elif name in _HOST_INTRINSICS:
         intrinsic(_HOST_INTRINSICS[name])(writer, op)
     elif name == "math.rsqrt":

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from xdsl.dialects import arith, builtin, cf, func, llvm
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp
 from shardy_py.kernels.lower.control import successors
-from shardy_py.kernels.passes.base import constant_value
+from shardy_py.kernels.passes.base import constant_value, has_no_effects
 from shardy_py.values import frozen
 
 REGROUP = "host.regroup"
@@ -292,4 +291,4 @@ def is_pure(op: Operation) -> bool:
     """Return whether an op may be computed once more, or where its result is not used."""
     if isinstance(op, arith.DivUIOp | arith.RemUIOp):
         return bool(constant_value(op.rhs))
-    return isinstance(op, llvm.GEPOp) or (bool(op.results) and not op.regions and is_side_effect_free(op))
+    return isinstance(op, llvm.GEPOp) or (bool(op.results) and not op.regions and has_no_effects(op))

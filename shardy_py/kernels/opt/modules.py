@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -13,21 +12,21 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
 
-from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError
+from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError, VerificationError
 from shardy_py.kernels.dialect.forall import ForallOp
 from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.nvvm import SpecialRegisterOp
-from shardy_py.kernels.dialect.text import make_context, print_kernel_module, readable_text
+from shardy_py.kernels.dialect.text import LineParser, make_context, print_kernel_module, readable_text
 from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.locations import file_location
+from shardy_py.kernels.locations import file_line
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
 _LONGEST_LINE = 200
 _UNKNOWN_OP = re.compile(r"Operation (\w+)\.[\w.]+ is not registered")
-_NO_MEMREF = "kernels have no ops of memref: buffers are tensors, or pointers of llvm"
+_NO_MEMREF = "kernels have no memrefs: buffers are tensors, such as tensor<8xf32>, or pointers of llvm"
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -65,22 +64,6 @@ class KernelModule:
         return print_kernel_module(self.module, spelling=cast(Any, spelling), generic=generic)
 
 
-class _LineParser(Parser):
-    """A parser that gives each op the location of its line."""
-
-    def __init__(self, text: str, name: str) -> None:
-        super().__init__(make_context(), text, name)
-        self._name = name
-        self._ends = [match.start() for match in re.finditer("\n", text)]
-
-    def parse_operation(self) -> Operation:
-        """Read an op, and locate it where its text begins."""
-        line = bisect_left(self._ends, self._current_token.span.start) + 1
-        op = super().parse_operation()
-        op.location = file_location(self._name, line)
-        return op
-
-
 def read_module(text: str, name: str = "") -> KernelModule:
     """Return the module of a text: in the form of the document, or in MLIR's generic form.
 
@@ -88,7 +71,7 @@ def read_module(text: str, name: str = "") -> KernelModule:
 
     Raises:
         ParseError: it is malformed.
-        VerificationError: it has no entry function.
+        VerificationError: it has no entry function, or takes a memref.
     """
     try:
         parsed = _parsed(text, name)
@@ -107,7 +90,11 @@ def _plain_parser(text: str, name: str) -> Parser:
     return Parser(make_context(), text, name)
 
 
-def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _LineParser) -> KernelModule:
+def _line_parser(text: str, name: str) -> Parser:
+    return LineParser(make_context(), text, name)
+
+
+def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _line_parser) -> KernelModule:
     try:
         module = parser(readable_text(text, name), name or "<kernel>").parse_module()
         module.verify()
@@ -118,7 +105,23 @@ def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _Lin
             hint = _NO_MEMREF if is_memref else "the reference of kernels lists the dialects that modules may have"
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
+    _check_buffers(module, name)
     return KernelModule(module, name)
+
+
+def _check_buffers(module: builtin.ModuleOp, name: str) -> None:
+    """Check that no function takes a memref.
+
+    Raises:
+        VerificationError: one does.
+    """
+    for function in functions_of(module).values():
+        for number, argument in enumerate(function.body.blocks[0].args if function.body.blocks else ()):
+            if isinstance(argument.type, builtin.MemRefType):
+                message = f"argument {number} is a {argument.type}"
+                raise VerificationError(
+                    Diagnostic("buffer-type", message, file_line(function) or name, function.name, _NO_MEMREF)
+                )
 
 
 def _through_mlir(text: str, name: str) -> str | None:

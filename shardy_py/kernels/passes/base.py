@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TypeVar
 
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import MemoryEffect
 
 from shardy_py.kernels.device import H100, DeviceSpec
 from shardy_py.kernels.dialect.ops import YieldOp
@@ -100,12 +101,27 @@ def erase_dead_ops(region: Region) -> None:
     """Erase ops without side effects that nothing uses, last ones first."""
     for block in region.blocks:
         for op in reversed(list(block.ops)):
-            if op.results and not any(result.uses.get_length() for result in op.results) and is_side_effect_free(op):
+            if op.results and all(result.first_use is None for result in op.results) and has_no_effects(op):
                 op.detach()
                 op.erase()
                 continue
             for inner in op.regions:
                 erase_dead_ops(inner)
+
+
+@cache
+def _effects_of(kind: type[Operation]) -> tuple[MemoryEffect, ...]:
+    """Return the traits of a kind of op that say what it does to memory; xDSL collects them anew for each op."""
+    return tuple(trait for trait in kind.traits if isinstance(trait, MemoryEffect))
+
+
+def has_no_effects(op: Operation) -> bool:
+    """Return whether an op is known to do nothing but to compute its results."""
+    traits = _effects_of(type(op))
+    if not traits:
+        return False
+    effects = [trait.get_effects(op) for trait in traits]
+    return all(kinds is not None and not kinds for kinds in effects)
 
 
 def walk_ops(region: Region) -> Iterator[Operation]:
@@ -127,7 +143,21 @@ _Kind = TypeVar("_Kind", bound=Operation)
 
 def inner_first(module: builtin.ModuleOp, kind: type[_Kind]) -> list[_Kind]:
     """Return the ops of a kind, each before those around it."""
-    return [op for op in walk_ops(module.body) if isinstance(op, kind)][::-1]
+    ops: list[_Kind] = []
+    _collect(module.body, kind, ops)
+    return ops[::-1]
+
+
+def _collect(region: Region, kind: type[_Kind], ops: list[_Kind]) -> None:
+    """Add the ops of a kind in a region to a list, each before those in its own regions."""
+    for block in region.blocks:
+        op = block.first_op
+        while op is not None:
+            if isinstance(op, kind):
+                ops.append(op)
+            for inner in op.regions:
+                _collect(inner, kind, ops)
+            op = op.next_op
 
 
 def retype_values(op: Operation, convert: Callable[[Attribute], Attribute]) -> None:

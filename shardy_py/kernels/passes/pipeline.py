@@ -72,6 +72,14 @@ LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(ScfToCf(), "LLVM knows blocks and branches only"),
 )
 
+HOST_PIPELINE: tuple[Stage, ...] = tuple(
+    Stage(UnrollLoops(max_ops=0), "threads become vectors, of which a repeated body is more text")
+    if isinstance(stage.item, UnrollLoops)
+    else stage
+    for stage in LOOP_PIPELINE
+)
+"""The passes of a kernel for the host: loops of more than a few steps stay loops."""
+
 
 @frozen(eq=False)
 class KernelModuleCheck:

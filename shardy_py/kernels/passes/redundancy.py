@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 
 from xdsl.dialects import builtin, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove, is_side_effect_free
+from xdsl.traits import IsolatedFromAbove
 
-from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, inner_first, replace
+from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, has_no_effects, inner_first, replace
 from shardy_py.values import frozen
 
 
@@ -37,7 +37,7 @@ def _unite(region: Region, known: dict[Hashable, Operation]) -> None:
     for op in list(region.block.ops):
         for inner in op.regions:
             _unite(inner, {} if op.has_trait(IsolatedFromAbove) else known)
-        if not op.results or not is_side_effect_free(op):
+        if not op.results or not has_no_effects(op):
             continue
         same = known.setdefault(_computed(op, {}), op)
         if same is not op:
@@ -89,7 +89,7 @@ def _hoist(loop: scf.ForOp) -> None:
     assert parent is not None
     body = loop.body.block
     for op in list(body.ops):
-        if op is not body.last_op and is_side_effect_free(op) and is_invariant(op, body):
+        if op is not body.last_op and has_no_effects(op) and is_invariant(op, body):
             op.detach()
             parent.insert_op_before(op, loop)
 

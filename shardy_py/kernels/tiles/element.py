@@ -28,13 +28,22 @@ from shardy_py.values import frozen
 
 INDEX_BITS = 64
 """The bits that an index has where it becomes an integer."""
+NOT_A_TILE = "the elements of its operand that it reads are not a tile"
 SCALAR_LEVEL = "the scalar level takes it: emit(fusion), or leave --level tile out"
 
 
-def refusal(code: str, message: str, op: Op | None) -> UnsupportedError:
-    """Return the error that says what the level of tiles has not, with the op and a hint at the scalar level."""
+def refusal(code: str, message: str, op: Op | None, *, hint: str = "") -> UnsupportedError:
+    """Return the error that says what the level of tiles has not, with the op and a hint at the scalar level.
+
+    Args:
+        code: The code.
+        message: What it has not.
+        op: The op.
+        hint: What helps besides.
+    """
     location, name = ("", "") if op is None else (op.location, op.name)
-    return UnsupportedError(Diagnostic(code, message, location, name, SCALAR_LEVEL))
+    hints = [hint, SCALAR_LEVEL] if hint else [SCALAR_LEVEL]
+    return UnsupportedError(Diagnostic(code, message, location, name, "; or ".join(hints)))
 
 
 @frozen(eq=False)
@@ -146,7 +155,7 @@ class TileElement:
         if isinstance(literal, float):
             return self.constant(literal, element_dtype(op.results[0]))
         if not literal.is_splat():
-            raise refusal("tile-op", "a constant with several values is no tile of a buffer", op)
+            raise refusal("tile-op", "the elements of the constant differ, and no buffer holds them", op)
         return self.constant(cast(Any, next(iter(literal.iter_values()))), element_dtype(op.results[0]))
 
     def choose(
@@ -176,7 +185,7 @@ class TileElement:
     inside = reduce = apply
 
     def _refused(self) -> UnsupportedError:
-        return refusal("tile-op", "the elements that it reads are no tile of its operand", self._of)
+        return refusal("tile-op", NOT_A_TILE, self._of)
 
 
 class _Indices(Sequence[TileValue]):

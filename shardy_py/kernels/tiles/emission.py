@@ -19,8 +19,9 @@ from shardy_py.kernels.fusion.bodies import region_of
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
 from shardy_py.kernels.fusion.reductions import reduced_dims
+from shardy_py.kernels.passes.base import erase_dead_ops
 from shardy_py.kernels.tiles.dialect import EntryFuncOp, LayoutAttr, MaskOp, TileExtractOp, TileInsertOp, TileReturnOp
-from shardy_py.kernels.tiles.element import TileElement, TileValue, element_of, refusal
+from shardy_py.kernels.tiles.element import NOT_A_TILE, TileElement, TileValue, element_of, refusal
 from shardy_py.kernels.tiles.tensor_ops import (
     TENSOR_OPS,
     BroadcastInDimOp,
@@ -33,7 +34,7 @@ from shardy_py.kernels.tiles.tensor_ops import (
 from shardy_py.kernels.tiles.tiling import TensorTile, TileRead, power_of_two, read_through
 from shardy_py.plugins import ElementBuilder, Registry
 
-MOST_ELEMENTS = 1 << 20
+MOST_TILE_ELEMENTS = 1 << 20
 """The most elements of a tile, as in Triton."""
 
 _Key = tuple[int, TensorTile]
@@ -47,7 +48,7 @@ def tile_module(fusion: Fusion, tiles: Sequence[TensorTile]) -> builtin.ModuleOp
         tiles: The tile of every root.
 
     Raises:
-        UnsupportedError: an op reads or computes what is no tile.
+        UnsupportedError: an op reads or computes elements that are not a tile.
     """
     values = (*fusion.parameters, *fusion.roots)
     types = [_buffer_type(value, fusion.layout_of(value)) for value in values]
@@ -58,6 +59,8 @@ def tile_module(fusion: Fusion, tiles: Sequence[TensorTile]) -> builtin.ModuleOp
         content = emitter.value_at(root, tile)
         emitter.builder.insert(TileInsertOp(content, buffer, emitter.offsets(tile), tile.sizes, tile.strides))
     emitter.builder.insert(TileReturnOp())
+    # Bytes of conditions that were taken as conditions again.
+    erase_dead_ops(entry.body)
     return builtin.ModuleOp([entry])
 
 
@@ -142,8 +145,8 @@ class _TileEmitter:
         if self.fusion.facts[op.id].is_reduction:
             count = len(op.results)
             reduced = operand_tile(self.fusion, op, tile)
-            if reduced.size > MOST_ELEMENTS:
-                message = f"a tile of it has {reduced.size} elements, more than the {MOST_ELEMENTS} that one can have"
+            if reduced.size > MOST_TILE_ELEMENTS:
+                message = f"a tile of it has {reduced.size} elements, and {MOST_TILE_ELEMENTS} is the most"
                 raise refusal("tile-size", message, op)
             return [(value, reduced if number < count else tile.scalar()) for number, value in enumerate(op.operands)]
         return [(value, self.read(op, number, tile).tile) for number, value in enumerate(op.operands)]
@@ -152,7 +155,7 @@ class _TileEmitter:
         """Return how a tile of an op's result is made of a tile of an operand.
 
         Raises:
-            UnsupportedError: it is made of no tile of the operand.
+            UnsupportedError: what it reads of the operand is not a tile.
         """
         map_ = self.fusion.facts[op.id].maps[number]
         if (map_, tile) not in self._reads:
@@ -161,7 +164,7 @@ class _TileEmitter:
             self._reads[map_, tile] = read_through(tile, map_) if is_total else None
         read = self._reads[map_, tile]
         if read is None:
-            message = f"what a tile of {list(tile.sizes)} reads of operand {number} is no tile of it"
+            message = f"what a tile of {list(tile.sizes)} of its result reads of operand {number} is not a tile"
             raise refusal("tile-op", message, op)
         return read
 
@@ -272,7 +275,7 @@ class _Body:
     def operand_tile(self, op: Op, number: int, indices: Sequence[TileValue] | None) -> SSAValue:
         """Return the elements of an operand in the places of the tile."""
         if indices:
-            raise refusal("tile-op", "the elements that it reads are no tile of its operand", op)
+            raise refusal("tile-op", NOT_A_TILE, op)
         if number not in self._moved:
             self._moved[number] = self._emitter.moved(op, number, self._tile)
         return self._moved[number]

@@ -10,17 +10,18 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects import arith, builtin, tensor
 from xdsl.ir import Block, Operation, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
+from shardy_py.kernels.locations import file_line
 from shardy_py.kernels.run import casts, floats, indices, integers
 from shardy_py.kernels.run.kernel import Output
 from shardy_py.kernels.run.values import (
     array_dtype,
     from_words,
-    is_float,
     low_bits,
     narrow_bits,
     to_words,
@@ -30,8 +31,8 @@ from shardy_py.kernels.tiles.dialect import EntryFuncOp, MaskOp, TileExtractOp, 
 from shardy_py.kernels.tiles.tensor_ops import BroadcastInDimOp, IotaOp, ReshapeOp, TensorReduceOp, TransposeOp, dims_of
 from shardy_py.values import frozen
 
-MOST_ELEMENTS = 1 << 18
-"""The elements of the largest tile, times the tiles that run at once, at most."""
+ELEMENTS_AT_ONCE = 1 << 18
+"""The most elements of all tiles that run at once, of the op with the largest tiles."""
 _POISON = 0xA5
 
 
@@ -72,7 +73,7 @@ def run_tiles(module: builtin.ModuleOp, inputs: Sequence[Any], outputs: Sequence
     for shape, type_ in zip(shapes[len(inputs) :], types[len(inputs) :], strict=True):
         buffers.append(_Buffer(np.zeros(shape, word_dtype(type_.element_type)), np.zeros(shape, np.uint8)))
     count, block = tiling.data[0], entry.body.block
-    step = max(1, MOST_ELEMENTS // max(_size(value) for op in block.ops for value in (*op.operands, *op.results)))
+    step = max(1, ELEMENTS_AT_ONCE // max(_size(value) for op in block.ops for value in (*op.operands, *op.results)))
     with np.errstate(all="ignore"):
         for first in range(0, count, step):
             ids = np.arange(first, min(count, first + step), dtype=np.int64)
@@ -94,7 +95,7 @@ def _words_of(array: Any, type_: Any) -> Any:
 
 
 def _size(value: SSAValue) -> int:
-    return prod(value.type.get_shape()) if isinstance(value.type, builtin.TensorType) else 1
+    return prod(_shape(value))
 
 
 class _TileFrame:
@@ -120,8 +121,7 @@ class _TileFrame:
 
     def tile(self, value: SSAValue) -> Any:
         """Return a value with a dimension for the tiles."""
-        shape = value.type.get_shape() if isinstance(value.type, builtin.TensorType) else ()
-        return np.broadcast_to(self._values[value], (self.count, *shape))
+        return np.broadcast_to(self._values[value], (self.count, *_shape(value)))
 
     def merged(self, condition: Any, then: Any, otherwise: Any, _: SSAValue) -> Any:
         """Return the elements of one of two values."""
@@ -130,7 +130,8 @@ class _TileFrame:
     def require(self, condition: Any, op: Operation, code: str, message: Any) -> None:
         """Check that a condition holds for all elements."""
         if not np.all(condition):
-            raise VerificationError(Diagnostic(code, message if isinstance(message, str) else message(0), op=op.name))
+            text = message if isinstance(message, str) else message(0)
+            raise VerificationError(Diagnostic(code, text, file_line(op), op.name))
 
     def run(self, block: Block, arguments: Sequence[Any]) -> list[Any]:
         """Run a block and return what its terminator gives."""
@@ -144,9 +145,38 @@ class _TileFrame:
             if handler is None:
                 hint = "the ops that 'shardy emit --level tile' prints can be run"
                 message = "the interpreter of tiles does not know the op"
-                raise UnsupportedError(Diagnostic("run-unknown-op", message, op=op.name, hint=hint))
-            self._values |= dict(zip(op.results, handler(cast(Any, self), op), strict=True))
+                raise UnsupportedError(Diagnostic("run-unknown-op", message, file_line(op), op.name, hint))
+            self._values |= zip(op.results, self._results(handler, op), strict=True)
         return self.gets(last.operands)
+
+    def _results(self, handler: _Handler, op: Operation) -> Sequence[Any]:
+        """Return what an op computes.
+
+        Raises:
+            VerificationError: the shapes that its text gives do not fit together.
+        """
+        try:
+            results = handler(self, op)
+        except (ValueError, IndexError):
+            operands = ", ".join(str(value.type) for value in op.operands)
+            raise _misfit(op, f"its operands, {operands}, do not fit it") from None
+        # Regions combine several elements of a tile at once.
+        is_typed = isinstance(op.parent_op(), EntryFuncOp)
+        for value, result in zip(op.results, results, strict=True) if is_typed else ():
+            shape, actual = _shape(value), np.shape(result)
+            # What all tiles have in common has no dimension for them.
+            if shape not in (actual, actual[1:]) and actual:
+                raise _misfit(op, f"it computes a tile of {list(actual[1:])}, its result is {value.type}")
+        return results
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if isinstance(value.type, builtin.TensorType) else ()
+
+
+def _misfit(op: Operation, message: str) -> VerificationError:
+    hint = "change the shapes of the op and of those that use it together"
+    return VerificationError(Diagnostic("run-shapes", message, file_line(op), op.name, hint))
 
 
 def _places(frame: _TileFrame, op: TileExtractOp | TileInsertOp, shape: Sequence[int]) -> tuple[tuple[Any, ...], Any]:
@@ -170,11 +200,17 @@ def extract(frame: _TileFrame, op: TileExtractOp) -> list[Any]:
     """Read a tile; what overhangs is poison."""
     words, element = frame.get(op.source).words, cast(Any, op.source.type).element_type
     places, inside = _places(frame, op, words.shape)
-    poison = np.full((), -1, np.int64) if is_float(element) else np.int64(_POISON)
-    content = np.where(inside, words[places] if places else words, poison.astype(words.dtype))
-    if isinstance(element, builtin.IntegerType) and element.width.data < 8:
-        content = content & words.dtype.type((1 << element.width.data) - 1)
+    content = np.where(inside, words[places] if places else words, _poison(element, words.dtype))
     return [from_words(np.ascontiguousarray(content), element)]
+
+
+def _poison(element: Any, word: Any) -> Any:
+    """Return the bits of a NaN, of the least number of a float that has none, or of an unlikely integer."""
+    if isinstance(element, builtin.IntegerType):
+        return np.int64(_POISON & (1 << element.width.data) - 1).astype(word)
+    number = np.full((), np.nan).astype(array_dtype(element))
+    least = number if np.isnan(number) else ml_dtypes.finfo(number.dtype).min
+    return to_words(np.asarray(least), element).astype(word)
 
 
 def insert(frame: _TileFrame, op: TileInsertOp) -> list[Any]:

@@ -12,7 +12,7 @@ from shardy_py.kernels.fusion.choose import Choice, EmitterKind
 from shardy_py.kernels.fusion.fusion import Fusion, shape_of
 from shardy_py.kernels.fusion.reductions import reduced_dims
 from shardy_py.kernels.tiles.element import refusal
-from shardy_py.kernels.tiles.emission import MOST_ELEMENTS, operand_tile
+from shardy_py.kernels.tiles.emission import MOST_TILE_ELEMENTS, operand_tile
 from shardy_py.kernels.tiles.tiling import TensorTile, power_of_two, read_through, root_tile
 
 ELEMENTS = 4096
@@ -33,7 +33,7 @@ def root_tiles(fusion: Fusion, choice: Choice, sizes: Sequence[int] | None) -> t
             default.
 
     Raises:
-        UnsupportedError: the emitter has no tiles, or a root is not written in tiles of the first one.
+        UnsupportedError: the emitter has no tiles, or a root cannot be written in tiles of the first one.
         OptionError: the sizes do not fit the root.
     """
     roots = [fusion.producer(root) for root in fusion.roots]
@@ -64,12 +64,12 @@ def _checked(sizes: Sequence[int] | None, root: Value) -> tuple[int, ...] | None
         return None
     shape = shape_of(root)
     most = [power_of_two(size) for size in shape]
-    if len(sizes) == len(shape) and prod(sizes) <= MOST_ELEMENTS:
+    if len(sizes) == len(shape) and prod(sizes) <= MOST_TILE_ELEMENTS:
         pairs = zip(sizes, most, strict=True)
         if all(0 < size <= limit and size == power_of_two(size) for size, limit in pairs):
             return tuple(sizes)
     message = f"tiles of {root.type} have not the sizes {list(sizes)}"
-    hint = f"give a power of two for every dimension, at most {most}, and at most {MOST_ELEMENTS} elements"
+    hint = f"give a power of two for every dimension, at most {most}, and at most {MOST_TILE_ELEMENTS} elements"
     raise OptionError(Diagnostic("tile-sizes", message, hint=hint))
 
 
@@ -123,7 +123,12 @@ def _written(tile: TensorTile, source: Value, root: Value, fusion: Fusion, op: O
         return tile
     read = read_through(tile, map_)
     is_whole = all(size % width == 0 for size, width in zip(shape, tile.sizes, strict=True))
-    if read is None or read.tile.size != tile.size or not is_whole:
-        message = f"a tile of {list(tile.sizes)} of {source.type} is no tile of {root.type}"
-        raise refusal("tile-root", message, op)
+    sizes = list(tile.sizes)
+    if not is_whole:
+        message = f"tiles of {sizes} overhang {source.type}, so that they are not tiles of this root, {root.type}"
+        hint = f"tiles that divide {list(shape)} would be; reduced dimensions are padded to powers of two"
+        raise refusal("tile-root", message, op, hint=hint)
+    if read is None or read.tile.size != tile.size:
+        message = f"a tile of {sizes} of {source.type} is not a tile of this root, {root.type}"
+        raise refusal("tile-root", message, op, hint="give other sizes of tiles, or a fusion with one root")
     return read.tile

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from shardy_py.cli.files import echo_report, write_atomically
+from shardy_py.cli.files import echo_report, write_output
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.layout.drawing import draw_svg, draw_text
 from shardy_py.layout.index import linear_index
@@ -46,7 +46,7 @@ def run_layout(
     instruction = parse_instruction(shape) if is_instruction(shape) else None
     prepared = _prepared(instruction.shape if instruction else parse_shape(shape), shard=shard, policy=policy)
     if svg is not None:
-        write_atomically(svg, draw_svg(_array(prepared, "--svg")))
+        write_output(svg, draw_svg(_array(prepared, "--svg")))
     if index is not None:
         click.echo(linear_index(_array(prepared, "--index"), _numbers("--index", index, ",")))
     elif only_bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from shardy_py.cli.files import read_stdin, write_atomically
+from shardy_py.cli.files import read_stdin, write_output
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.builders import build_schedule
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
@@ -56,9 +56,9 @@ def run_simulate(
     else:
         timeline = simulate(_schedule(file, schedule or "1F1B", sizes, chunks), parse_times(times))
     if trace is not None:
-        write_atomically(trace, json.dumps({"traceEvents": timeline.trace_events()}) + "\n")
+        write_output(trace, json.dumps({"traceEvents": timeline.trace_events()}) + "\n")
     if plot is not None:
-        write_atomically(plot, timeline.svg())
+        write_output(plot, timeline.svg())
     if as_csv:
         click.echo(str(timeline.schedule))
     elif as_json:

@@ -9,7 +9,7 @@ import click
 
 from shardy_py.api.keywords import keywords
 from shardy_py.api.specs import parse_spec
-from shardy_py.cli.files import write_atomically
+from shardy_py.cli.files import write_output
 from shardy_py.cli.origin import origin_of
 from shardy_py.cli.session import GivenProgram
 from shardy_py.cost.commands.run_advise import parse_size
@@ -64,4 +64,4 @@ def run_plan(
     if output is None:
         click.echo(text)
     else:
-        write_atomically(output, text + "\n")
+        write_output(output, text + "\n")

@@ -39,6 +39,7 @@ class Interpreter:
         device: The number of the device.
         rendezvous: Where it meets the others.
         seen: Every value of each result, by the id of the result, in the order of the run.
+        failed: The op whose function raised an exception.
     """
 
     program: Program
@@ -47,6 +48,7 @@ class Interpreter:
     device: int = 0
     rendezvous: Rendezvous = field(factory=lambda: Rendezvous(1))
     seen: dict[int, list[Array]] = field(factory=dict)
+    failed: Op | None = None
 
     def run(self, name: str, arguments: Sequence[Array]) -> Arrays:
         """Return the results of a function of the program.
@@ -119,6 +121,7 @@ class Interpreter:
                 returned = function(*map(np.array, operands), **extras)
         except Exception as error:
             if not isinstance(error, ShardyError):
+                self.failed = op
                 error.add_note(f"in the function of {op.name}{f' at {op.location}' if op.location else ''}")
             raise
         arrays = as_arrays(returned) if op.results else ()

@@ -168,7 +168,7 @@ def test_kernels_run(shardy, add: str) -> None:
     ("arguments", "message"),
     [
         (("--fusion", "7"), "there is no piece 7; there are 1"),
-        (("--stage", "canonicalise"), "did you mean 27.canonicalize"),
+        (("--stage", "canonicalise"), "did you mean canonicalize"),
         (("--device-spec", "h10"), "did you mean h100"),
         (("--list", "--fusion", "0"), "exclude each other"),
         (("--run", "--json"), "exclude each other"),

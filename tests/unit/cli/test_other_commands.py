@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shardy_py.cli.files import write_atomically
 from shardy_py.cli.main import main
+from shardy_py.support.files import write_atomically
 
 
 def test_rules(module: str, shardy: Any) -> None:

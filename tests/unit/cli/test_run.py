@@ -204,6 +204,21 @@ def test_an_op_of_a_plugin_runs_by_its_function(tmp_path: Path, shardy: Any) -> 
     assert (report["devices"], report["platform"], report["is_within"]) == (2, "numpy", True)
 
 
+def test_a_function_of_a_plugin_that_raises(tmp_path: Path, shardy: Any) -> None:
+    """The error names the op, its location, the exception and the line of the plugin."""
+    program, plugin = tmp_path / "own.mlir", tmp_path / "toy_raises.py"
+    program.write_text(OWN_OP)
+    plugin.write_text(OWN_PLUGIN + '\n\ndef double(x):\n    raise ValueError("no doubles")\n\n\n')
+    line = len(plugin.read_text().rstrip().splitlines())
+    plugin.write_text(plugin.read_text() + 'FUNCTIONS = {"toy.double": double}\n')
+    done = shardy("run", str(program), "--plugin", str(plugin))
+    assert done.exit_code == 2
+    shown = " ".join(done.stderr.split())
+    assert "own.mlir:3:8: error: 'toy.double' op: its function raises ValueError: no doubles" in shown
+    assert f"toy_raises.py:{line}" in shown
+    assert "XLA" not in shown
+
+
 def test_ops_of_an_installed_plugin_run_by_its_functions(shardy, tmp_path):
     """The bundled plugin for TOSA has functions of numpy, so that its programs run, constants included."""
     program = tmp_path / "tosa.mlir"

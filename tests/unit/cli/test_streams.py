@@ -36,6 +36,33 @@ def test_closed_input_is_an_error(entry: str, arguments: str, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("propagate m.mlir -q", "module"),
+        ("local m.mlir -q", "module"),
+        ("emit m.mlir", "builtin.module"),
+        ("explore m.mlir", "<!doctype html>"),
+        ("advise m.mlir --machine cpu-8", "module"),
+    ],
+)
+def test_a_dash_is_standard_output(arguments: str, start: str, tmp_path: Path) -> None:
+    """An output named - goes to stdout, and nothing else does; no file has this name."""
+    done = run(SHARDY, f"{arguments} -o -", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(start)
+    assert done.stdout.rstrip().endswith(("}", "</html>"))
+    assert [path.name for path in tmp_path.iterdir()] == ["m.mlir"]
+
+
+def test_one_output_is_written_to_standard_output(tmp_path: Path) -> None:
+    """Two of them there could not be told apart."""
+    done = run(SHARDY, "propagate m.mlir -o - --json", tmp_path)
+    assert done.returncode == 2
+    assert "--output and --json write to stdout" in done.stderr
+    assert not done.stdout
+
+
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 @pytest.mark.parametrize(
     ("entry", "arguments"),

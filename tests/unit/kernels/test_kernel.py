@@ -88,7 +88,8 @@ def test_reasons(text: str, expected: tuple[str, ...]) -> None:
     actual = "\n".join(explain(kernel))
     for part in expected:
         assert part in actual
-    assert actual.endswith(f"grid: {kernel.launch.blocks[0]} blocks of {kernel.launch.threads[0]} threads")
+    blocks, threads = kernel.launch.blocks[0], kernel.launch.threads[0]
+    assert actual.endswith(f"grid: {blocks} block{'s' * (blocks != 1)} of {threads} threads")
 
 
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")

@@ -70,6 +70,34 @@ UPDATE = """func.func @main(%x: tensor<20x30xf32>, %u: tensor<5x6xf32>, %i: tens
 }"""
 
 
+def test_scalars_of_every_thread_are_no_reason_to_warn() -> None:
+    """Each thread clamps the start of a slice by itself; a sum that each thread computes is another matter."""
+    text = """
+func.func @main(%x: tensor<128xf32>, %i: tensor<i32>) -> tensor<64xf32> {{
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %size = stablehlo.constant dense<128> : tensor<i32>
+  %float = stablehlo.constant dense<0.0> : tensor<f32>
+  %least = stablehlo.compare LT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %from = stablehlo.add %i, %size : tensor<i32>
+  %wrapped = stablehlo.select %least, %from, %i : tensor<i1>, tensor<i32>
+  %near = stablehlo.minimum %wrapped, %size : tensor<i32>
+  %past = stablehlo.maximum %near, %zero : tensor<i32>
+  %twice = stablehlo.add %past, %past : tensor<i32>
+  %half = stablehlo.divide %twice, %size : tensor<i32>
+  %at = stablehlo.subtract %past, %half : tensor<i32>
+  %s = stablehlo.reduce(%x init: %float) applies stablehlo.add across dimensions = [0]
+      : (tensor<128xf32>, tensor<f32>) -> tensor<f32>
+  %sum = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<64xf32>
+  %0 = stablehlo.dynamic_slice %x, %at, sizes = [64] : (tensor<128xf32>, tensor<i32>) -> tensor<64xf32>
+  %1 = stablehlo.add %0, %{other} : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}}"""
+    scalars = emit(fusion_of(text.format(other="0")))
+    assert recomputation(scalars).factor > 4
+    assert recompute_warning(scalars) is None
+    assert recompute_warning(emit(fusion_of(text.format(other="sum")))) is not None
+
+
 def test_an_update_in_place_moves_the_update_only() -> None:
     """The rest of the parameter stays where it is."""
     assert least_bytes(emit(fusion_of(UPDATE))) == (5 * 6 * 4 + 4, 5 * 6 * 4)

@@ -12,6 +12,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects import llvm
 
 from shardy_py.errors import OptionError, VerificationError
 from shardy_py.kernels import emit
@@ -210,3 +211,14 @@ def test_the_grid_has_loops_of_several_steps_only() -> None:
     assert "phase0.y.head:" not in text
     assert "call void @llvm.memset.p0.i64(ptr %left" in text
     assert "x i8] zeroinitializer" not in text
+
+
+def test_loops_of_many_steps_stay_loops() -> None:
+    """What devices repeat in the text the host does in a loop, with the same bits; short loops are repeated by both."""
+    kernel = emit(fusion_of(SUM.format(shape="24x600", dim=0, result="600")))
+    loads = [
+        sum(isinstance(op, llvm.LoadOp) for op in kernel.module(for_host=is_host).walk()) for is_host in (True, False)
+    ]
+    assert loads == [1, 24]
+    x = np.linspace(-1, 1, 24 * 600, dtype=np.float32).reshape(24, 600)
+    np.testing.assert_array_equal(*(kernel.run(x, on=way)[0] for way in ("host", "interpreter")))

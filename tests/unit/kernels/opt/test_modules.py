@@ -9,7 +9,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.errors import OptionError, ParseError, UnsupportedError
+from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.buffers import buffer_uses
@@ -42,6 +42,15 @@ def test_tiles_at_several_stages(tiles: KernelModule, stages: list[ModuleStage],
     first, second = run_module(kernel, launch_of_module(tiles), arguments, arrays)
     np.testing.assert_allclose(first.array, np.exp(x[:, :2]), rtol=1e-5)
     np.testing.assert_allclose(second.array, y.sum(axis=1), rtol=1e-5)
+
+
+def test_a_memref_is_refused() -> None:
+    """A function that takes a memref is refused with its line, whether or not ops use it."""
+    with pytest.raises(VerificationError, match="argument 0 is a memref<8xf32>") as caught:
+        read_module("func.func @k(%a: memref<8xf32>) {\n  return\n}", "k.mlir")
+    (problem,) = caught.value.diagnostics
+    assert problem.location == "k.mlir:1"
+    assert "tensor<8xf32>" in problem.hint
 
 
 def test_every_stage_is_mlir(stages: list[ModuleStage]) -> None:

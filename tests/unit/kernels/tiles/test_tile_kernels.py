@@ -252,6 +252,93 @@ def test_an_element_that_no_tile_writes() -> None:
         run_tiles(parse_tile_module(text.replace("d0 * 32", "d0 * 16").replace("* 32", "* 16")), [x], [output])
 
 
+@pytest.mark.parametrize(
+    ("shape", "sizes", "hint"),
+    [("9x64", None, "tiles that divide [9, 64] would be"), ("9x60", [1], "reduced dimensions are padded")],
+)
+def test_a_root_in_another_shape(shape: str, sizes: Sequence[int] | None, hint: str) -> None:
+    """A root that is no tile where the first one overhangs says which tiles would be one, and why others are not."""
+    rows, columns = map(int, shape.split("x"))
+    fusion = fusion_of(f"""
+func.func @main(%x: tensor<{shape}xf32>) -> (tensor<{rows}xf32>, tensor<{rows * columns}xf32>) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.negate %x : tensor<{shape}xf32>
+  %s = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [1]
+      : (tensor<{shape}xf32>, tensor<f32>) -> tensor<{rows}xf32>
+  %r = stablehlo.reshape %n : (tensor<{shape}xf32>) -> tensor<{rows * columns}xf32>
+  return %s, %r : tensor<{rows}xf32>, tensor<{rows * columns}xf32>
+}}""")
+    with pytest.raises(UnsupportedError) as caught:
+        emit_tiles(fusion, tile_sizes=sizes)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "tile-root"
+    assert hint in problem.hint
+
+
+EDITS = {
+    "[2, 128] [1, 1]": ("[2, 64] [1, 1]", "<tiles>:6", "it computes a tile of [2, 64]"),
+    "bounds [2, 100]": ("bounds [2, 100, 3]", "<tiles>:9", "its operands, tensor<2x128xf32>, f32, do not fit it"),
+    "array<i64: 1>": ("array<i64: 3>", "<tiles>:10", "do not fit it"),
+    "[2] [1]": ("[4] [1]", "<tiles>:15", "do not fit it"),
+}
+
+
+@pytest.mark.parametrize("text", EDITS)
+def test_shapes_that_do_not_fit(text: str) -> None:
+    """Shapes that were changed by hand are an error that names the op and its line."""
+    fusion = fusion_of("""func.func @main(%x: tensor<5x100xf32>) -> tensor<5xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.multiply %x, %x : tensor<5x100xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [1]
+      : (tensor<5x100xf32>, tensor<f32>) -> tensor<5xf32>
+  return %1 : tensor<5xf32>
+}""")
+    kernel = emit_tiles(fusion, tile_sizes=[2])
+    edited, location, message = EDITS[text]
+    module = parse_tile_module(kernel.text.replace(text, edited))
+    with pytest.raises(VerificationError) as caught:
+        run_tiles(module, [np.ones((5, 100), np.float32)], [((5,), np.dtype(np.float32))])
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.location) == ("run-shapes", location)
+    assert message in problem.message
+
+
+def test_bytes_of_conditions_are_not_left_over() -> None:
+    """A comparison that a choice reads is no byte in between."""
+    kernel = emit_tiles(
+        fusion_of("""
+func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = stablehlo.compare LT, %x, %y : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xi1>
+  %1 = stablehlo.select %0, %x, %y : tensor<64xi1>, tensor<64xf32>
+  return %1 : tensor<64xf32>
+}""")
+    )
+    assert "arith.cmpf" in kernel.text
+    assert "extui" not in kernel.text
+
+
+@pytest.mark.parametrize("type_", ["f4E2M1FN", "f8E4M3FNUZ", "f8E5M2", "bf16", "i4"])
+def test_what_overhangs_is_poison_of_every_type(type_: str) -> None:
+    """Elements outside of the buffer are a NaN, or an extreme number, which a missing mask would let through."""
+    fusion = fusion_of(f"""
+func.func @main(%x: tensor<6x{type_}>) -> tensor<f32> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.convert %x : (tensor<6x{type_}>) -> tensor<6xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+      : (tensor<6xf32>, tensor<f32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}}""")
+    kernel = emit_tiles(fusion)
+    (array,) = random_arrays(fusion, 1)
+    (right,) = kernel.run(array)
+    np.testing.assert_array_equal(right, array.astype(np.float32).sum(dtype=np.float32))
+    text = kernel.text.replace("bounds [6]", "bounds [8]")
+    assert text != kernel.text
+    (wrong,) = run_tiles(parse_tile_module(text), [array], [((), np.dtype(np.float32))])
+    extreme = {"f4E2M1FN": -12.0, "i4": 10.0}.get(type_, np.nan)
+    np.testing.assert_allclose(wrong - right, extreme)
+
+
 REFUSED = {
     "stablehlo.pad": """
 func.func @main(%x: tensor<8xf32>, %y: tensor<f32>) -> tensor<10xf32> {
