@@ -302,12 +302,15 @@ class Session:
         if partitioner is None:
             partitioner = "xla" if is_of_jit else "shardy_py"
         check_partitioner(partitioner)
-        if partitioner == "xla" and is_of_jit and self._like_jit.like == "jit":
-            solution = self._like_jit.solve(schedule, op_priorities=op_priorities)
-            evaluation = self._like_jit._estimate(solution, setting)
-            return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
-        solution = self.solve(schedule, op_priorities=op_priorities)
-        return self._count(solution, setting) if partitioner == "shardy_py" else self._estimate(solution, setting)
+        is_converted = partitioner == "xla" and is_of_jit and self._like_jit.like == "jit"
+        session = self._like_jit if is_converted else self
+        solution = session.solve(schedule, op_priorities=op_priorities)
+        if partitioner == "shardy_py":
+            return self._count(solution, setting)
+        evaluation = session._estimate(solution, setting)
+        if not is_converted:
+            return evaluation
+        return evolve(evaluation, cost=evolve(evaluation.cost, notes=(*evaluation.cost.notes, PRICED_LIKE_JIT)))
 
     def _count(self, solution: Solution, setting: PriceSetting) -> Evaluation:
         """Return the outcome of a solution with the cost of its local program, or an estimate that says why not."""

@@ -72,9 +72,8 @@ def only_error(body: str, folder: Path, *, with_cost: bool = False) -> Diagnosti
 def run(path: Path, *, with_cost: bool) -> None:
     """Propagate the program with the plugin of a file, and perhaps ask for its cost."""
     # The large dialects are not needed, and take most of the time.
-    registry = load_registry(
-        plugins=[load_plugin_file(path)], blocked=["stablehlo", "linalg"], options=sdy.RuleOptions()
-    )
+    blocked = ["aten", "linalg", "mpmd", "onnx", "stablehlo", "tosa"]
+    registry = load_registry(plugins=[load_plugin_file(path)], blocked=blocked, options=sdy.RuleOptions())
     sdy.propagate(PROGRAM, registry=registry)
     if with_cost:
         Session.open(PROGRAM, registry=registry).evaluate(machine="cpu-8")
