@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -42,15 +42,30 @@ MOST_OF_XLA = 1.1
 
 
 def judge(name: str) -> ModuleType:
-    """A module of the judge."""
+    """A module of the judge; what it sets in JAX when it is imported is as before afterwards."""
+    import jax
+
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, JUDGE / f"{name}.py")
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        spec.loader.exec_module(module)
+        is_wide = jax.config.jax_enable_x64
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            jax.config.update("jax_enable_x64", is_wide)
     return sys.modules[name]
+
+
+def reference(text: str, arrays: Sequence[Any]) -> list[Any]:
+    """What the judge says that a module computes, in all widths."""
+    import jax
+
+    module = judge("expected")
+    with jax.enable_x64(True):
+        return list(module.reference(text, arrays))
 
 
 def widest(memory: Mapping[str, int], prefix: str) -> int:
@@ -74,6 +89,18 @@ def ran(kernel: Kernel, arrays: list[Any]) -> tuple[list[Any], int]:
     buffers = [*map(np.array, arrays), *results]
     run(kernel.ptx, kernel.name, kernel.launch.blocks, kernel.launch.threads, buffers, stats=stats)
     return results, stats["instructions"]
+
+
+def test_the_judge_leaves_jax_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that other tests lower have the same types before and after the judge computes in 64 bits."""
+    import jax
+
+    monkeypatch.delitem(sys.modules, "expected", raising=False)
+    text = "func.func public @main(%x: tensor<2xi64>) -> tensor<2xi64> {\n  return %x : tensor<2xi64>\n}"
+    before = jax.config.jax_enable_x64
+    (actual,) = reference(text, [np.array([1, 1 << 40])])
+    assert actual.tolist() == [1, 1 << 40]
+    assert jax.config.jax_enable_x64 == before
 
 
 def test_ptx_computes_what_xla_computes(record_property: Callable[[str, object], None]) -> None:

@@ -23,7 +23,7 @@ from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
 from shardy_py.kernels.requirements import find_libdevice
 from shardy_py.kernels.run.kernel import run_kernel
-from tests.conformance.test_kernel_ptx import DYNAMIC, JUDGE, MOST_OF_XLA, judge, ran, widest
+from tests.conformance.test_kernel_ptx import DYNAMIC, JUDGE, MOST_OF_XLA, judge, ran, reference, widest
 from tests.conformance.test_kernels import FILE, REQUIRED, name_of
 from tests.conformance.test_reduction_kernels import initial_module, reductions
 from tests.conformance.xla_cpu import DTYPES, is_equal, random_array, relative
@@ -69,7 +69,7 @@ def problems(name: str, text: str, kernel: Kernel) -> list[str]:
     slices = range(len(arrays) + len(outputs))
     module = initial_module(kernel.fusion, kernel.choice)
     known = run_kernel(module, kernel.launch, arrays, outputs)
-    expected = judge("expected").reference(text, arrays)
+    expected = reference(text, arrays)
     collected = [] if all(map(is_right, expected, known, [name] * len(known))) else [f"{name}: not what XLA computes"]
     before = print_kernel_module(module)
 
@@ -107,7 +107,7 @@ def test_the_host_computes_what_xla_computes() -> None:
     for golden, fusion, _ in islice(reductions(), None, None, STEP):
         kernel, name = emit(fusion), name_of(golden)
         arrays = arrays_of(kernel)
-        expected = judge("expected").reference(golden["fused_stablehlo"], arrays)
+        expected = reference(golden["fused_stablehlo"], arrays)
         actual = kernel.run(*arrays, on="host")
         wrong += [name for want, got in zip(expected, actual, strict=True) if not is_right(want, got, name)]
     assert wrong == []
@@ -137,7 +137,7 @@ def test_ptx_is_xlas(tmp_path: Path, record_property: Callable[[str, object], No
             continue
         arrays = arrays_of(kernel)
         actual, instructions = ran(kernel, arrays)
-        expected = judge("expected").reference(golden["fused_stablehlo"], arrays)
+        expected = reference(golden["fused_stablehlo"], arrays)
         wrong += [name for want, got in zip(expected, actual, strict=True) if not is_right(want, got, name)]
         of_xla = dynamic.get(f"{golden['case']}__{golden['fusion']}", {}).get("instructions")
         ratios += [instructions / of_xla] if of_xla else []
