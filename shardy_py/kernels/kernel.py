@@ -100,12 +100,6 @@ class Kernel:
         return self.module()
 
     @cached_property
-    def _first_text(self) -> str:
-        from shardy_py.kernels.dialect.text import print_kernel_module
-
-        return print_kernel_module(self.initial_module(), spelling=self.spelling)
-
-    @cached_property
     def stages(self) -> Mapping[str, str]:
         """The text of the module before the first pass, ``initial``, and after each one: ``03.erase-dead-functions``.
 
@@ -128,7 +122,9 @@ class Kernel:
     @property
     def text(self) -> str:
         """The module after the last pass."""
-        return list(self.stages.values())[-1]
+        from shardy_py.kernels.dialect.text import print_kernel_module
+
+        return print_kernel_module(self._last, spelling=self.spelling)
 
     @cached_property
     def llvm(self) -> str:
@@ -189,15 +185,26 @@ class Kernel:
         """
         if name == TO_LLVM:
             return self.llvm
+        from shardy_py.kernels.dialect.text import print_kernel_module
+
         if name == INITIAL:
             # No pass has to run for it.
-            return self._first_text
-        for known, text in reversed(list(self.stages.items())):
-            number, _, pass_ = known.partition(".")
-            if name in (known, pass_, number):
-                return text
-        passes = dict.fromkeys(known.partition(".")[2] or known for known in self.stages)
-        hint = did_you_mean(name, [*passes, TO_LLVM], otherwise=f"there are {', '.join(self.stages)}")
+            return print_kernel_module(self.initial_module(), spelling=self.spelling)
+        known: list[str] = []
+        found: builtin.ModuleOp | None = None
+
+        def keep(pass_: str, current: builtin.ModuleOp) -> None:
+            nonlocal found
+            number = f"{len(known):02}"
+            known.append(f"{number}.{pass_}")
+            if name in (known[-1], pass_, number):
+                found = current.clone()
+
+        self.module(keep)
+        if found is not None:
+            return print_kernel_module(found, spelling=self.spelling)
+        passes = dict.fromkeys([INITIAL, *[stage.partition(".")[2] for stage in known]])
+        hint = did_you_mean(name, [*passes, TO_LLVM], otherwise=f"there are {', '.join([INITIAL, *known])}")
         raise OptionError(Diagnostic("unknown-stage", f"there is no stage {name!r}", hint=hint))
 
     def page(self) -> StagesPage:
