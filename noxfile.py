@@ -104,7 +104,7 @@ def fuzz(session: nox.Session) -> None:
     """Compare random programs with the reference; SHARDY_FUZZ_PROGRAMS says how many. Try laws on many examples."""
     _run_marked(session, "fuzz", *TWO_PROCESSES, *_files_with("fuzz"))
     if not session.posargs:
-        command = ("python", "-m", "pytest", "--hypothesis-profile=thorough", *TWO_PROCESSES, "tests/properties")
+        command = ("python", "-m", "pytest", SEED, "--hypothesis-profile=thorough", *TWO_PROCESSES, "tests/properties")
         session.run(*command)
 
 
