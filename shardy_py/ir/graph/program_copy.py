@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from itertools import count
+from typing import Any
 
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
 
@@ -45,33 +46,40 @@ class _Copier:
 
     def _fill(self, block: Block, new_block: Block) -> None:
         """Copy the ops of a block with their results and regions, without operands."""
-        # A comprehension would be one more function per level of regions.
-        ops = []
-        for op in block.ops:
-            ops.append(self._copy_op(op))
-        new_block.fill(ops)
-
-    def _copy_op(self, op: Op) -> Op:
-        result = Op.__new__(Op)
-        result.program = self._result
-        result.id = op.id
-        result.name = op.name
-        result.operands = ()
-        results = op.results
-        if len(results) == 1:
-            # Most ops have one.
-            (value,) = results
-            new_value = self._values[value.id] = Value(value.id, value.type, result, 0)
-            result.results = (new_value,)
-        else:
-            result.results = tuple(self._copy_values(results, result))
-        result.attributes = copy(op.attributes)
-        regions = op.regions
-        result.regions = tuple([self._copy_region(region, result) for region in regions]) if regions else ()
-        result.parent = result.prev = result.next = result.handle = None
-        result.function_results = self._copy_values(op.function_results, result) if op.function_results else ()
-        self._ops[op.id] = result
-        return result
+        program, ops, values = self._result, self._ops, self._values
+        previous: Op | None = None
+        op = block.first
+        while op is not None:
+            # Without the initializers of ops and values, and without links that are set twice.
+            result = Op.__new__(Op)
+            result.program, result.id, result.name = program, op.id, op.name
+            result.operands = result.regions = result.function_results = ()
+            results = op.results
+            if len(results) == 1:
+                # Most ops have one.
+                (value,) = results
+                new_value = values[value.id] = Value.__new__(Value)
+                new_value.id, new_value.type, new_value.owner, new_value.index = value.id, value.type, result, 0
+                new_value.uses = []
+                result.results = (new_value,)
+            else:
+                result.results = tuple(self._copy_values(results, result)) if results else ()
+            attributes: Any = op.attributes
+            # Without the detours of `copy`, which takes mappings that have no such method, too.
+            result.attributes = attributes.copy() if hasattr(attributes, "copy") else copy(attributes)
+            if op.regions:
+                result.regions = tuple([self._copy_region(region, result) for region in op.regions])
+            if op.function_results:
+                result.function_results = self._copy_values(op.function_results, result)
+            result.handle = None
+            result.parent, result.prev, result.next = new_block, previous, None
+            if previous is None:
+                new_block.first = result
+            else:
+                previous.next = result
+            previous = ops[op.id] = result
+            op = op.next
+        new_block.last = previous
 
     def _copy_values(self, values: Sequence[Value], owner: Op | Block) -> list[Value]:
         result = []
@@ -97,19 +105,37 @@ class _Copier:
         """Give the copies of a block's ops their operands, and those of its values their uses."""
         ops, values = self._ops, self._values
         op = block.first
-        while op is not None:
-            new_op = ops[op.id]
-            new_op.operands = tuple([values[value.id] for value in op.operands])
-            for value in op.results:
-                if value.uses:
-                    values[value.id].uses = [(ops[user.id], number) for user, number in value.uses]
+        new_op = self._first_of(block)
+        while op is not None and new_op is not None:
+            operands = op.operands
+            # Most ops have one operand or two.
+            if len(operands) == 1:
+                new_op.operands = (values[operands[0].id],)
+            elif len(operands) == 2:
+                new_op.operands = values[operands[0].id], values[operands[1].id]
+            elif operands:
+                new_op.operands = tuple([values[value.id] for value in operands])
+            results = op.results
+            if len(results) == 1:
+                # Most ops have one result, and most of these one use.
+                uses = results[0].uses
+                if len(uses) == 1:
+                    user, number = uses[0]
+                    new_op.results[0].uses = [(ops[user.id], number)]
+                elif uses:
+                    new_op.results[0].uses = [(ops[user.id], number) for user, number in uses]
+            elif results:
+                self._connect_uses(results)
             if op.function_results:
                 self._connect_uses(op.function_results)
             for region in op.regions:
                 for inner in region.blocks:
                     self._connect_uses(inner.arguments)
                     self._connect(inner)
-            op = op.next
+            op, new_op = op.next, new_op.next
+
+    def _first_of(self, block: Block) -> Op | None:
+        return None if block.first is None else self._ops[block.first.id]
 
     def _connect_uses(self, values: Sequence[Value]) -> None:
         ops = self._ops
