@@ -20,7 +20,7 @@ class FlowNetwork:
     """A network of nodes that are each on the side of the source or of the sink."""
 
     _balance: list[float] = field(factory=list, init=False)
-    """What each node costs more on the side of the sink than on that of the source."""
+    """The cost of each node on the side of the sink, less that on the side of the source."""
     _outgoing: list[dict[int, float]] = field(factory=list, init=False)
     _incoming: list[dict[int, float]] = field(factory=list, init=False)
 
