@@ -13,6 +13,7 @@ import os
 import random
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -45,7 +46,7 @@ pytestmark = [pytest.mark.fuzz, *(mark for mark in needs_judge if mark.name == "
 PARTS = 8
 COUNT = int(os.environ.get("SHARDY_FUSIONS", "40"))
 SEED = os.environ.get("SHARDY_FUSIONS_SEED", "0")
-# From one program, so that the draw is spread over many.
+# From one program at first, so that the draw is spread over many.
 MOST_OF_ONE = 6
 MOST_ELEMENTS = 1 << 14
 # Instructions that the emulator runs for one kernel at most.
@@ -69,16 +70,23 @@ def sources(part: int) -> Iterator[str]:
 
 def drawn(part: int) -> Iterator[tuple[Fusion, str]]:
     """The fusions of a part, each once, with the modules that compute them."""
+    return islice(_spread(part), COUNT // PARTS)
+
+
+def _spread(part: int) -> Iterator[tuple[Fusion, str]]:
+    """All fusions of a part, each once: a few of each program, then the others of all, as many programs are small."""
     known: set[str] = set()
+    others: dict[str, Fusion] = {}
     for text in sources(part):
         pieces = {module: fusion for fusion, module in program_fusions(text) if is_small(fusion)}
         new = sorted(pieces.keys() - known)
         random.Random(f"{SEED} {len(known)}").shuffle(new)
-        for module in new[:MOST_OF_ONE]:
-            if len(known) == COUNT // PARTS:
-                return
-            known.add(module)
-            yield pieces[module], module
+        known.update(new[:MOST_OF_ONE])
+        yield from ((pieces[module], module) for module in new[:MOST_OF_ONE])
+        others |= {module: pieces[module] for module in new[MOST_OF_ONE:]}
+    left = sorted(others.keys() - known)
+    random.Random(SEED).shuffle(left)
+    yield from ((others[module], module) for module in left)
 
 
 def is_small(fusion: Fusion) -> bool:
@@ -181,4 +189,4 @@ def test_kernels_of_drawn_fusions(part: int) -> None:
         if item:
             problems[text] = item
     assert not problems, "\n".join(f"{item}\n{text}" for text, item in problems.items())
-    assert count > COUNT // PARTS // 2
+    assert 0 < count == COUNT // PARTS

@@ -17,13 +17,20 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="PTX needs the extra 'codegen'")
 
+from shardy_py.kernels.device import H100
+from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
 from shardy_py.kernels.kernel import Kernel, emit
+from shardy_py.kernels.lower.literals import nvptx
+from shardy_py.kernels.lower.llvm import llvm_text
+from shardy_py.kernels.lower.machine import ptx_text
 from shardy_py.kernels.requirements import find_libdevice
 from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, loop_module, ops_of
 from tests.conformance.test_kernels import DEFAULT, FILE, kernels, name_of
 from tests.conformance.xla_cpu import DTYPES, random_array, run_on_xla
+from tests.unit.kernels.integer_modules import LAUNCH, OPS, exact_elements, integer_module, integer_pairs
+from tests.unit.kernels.module_texts import run_loop_pipeline
 
 JUDGE = next((path for path in (FILE.parent / "judge", DEFAULT.parent / "judge") if path.exists()), DEFAULT.parent)
 DYNAMIC = FILE.parent / "kernels_dynamic.json"
@@ -101,6 +108,31 @@ def test_the_judge_leaves_jax_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     (actual,) = reference(text, [np.array([1, 1 << 40])])
     assert actual.tolist() == [1, 1 << 40]
     assert jax.config.jax_enable_x64 == before
+
+
+@pytest.mark.parametrize("bits", [8, 32, 64])
+@pytest.mark.parametrize("op", OPS)
+def test_ptx_of_integers_is_exact(op: str, bits: int) -> None:
+    """Quotients, remainders, shifts and powers have the results of XLA at the borders, too."""
+    left, right = integer_pairs(bits, seed=1)
+    module = parse_kernel_module(integer_module(op, bits))
+    run_loop_pipeline(module)
+    ptx = ptx_text(llvm_text(module, LAUNCH, nvptx(has_libdevice=False)), "main", H100, None)
+    result = np.zeros_like(left)
+    judge("ptxrun").run(ptx, "main", LAUNCH.blocks, LAUNCH.threads, [left, right, result])
+    np.testing.assert_array_equal(result, exact_elements(op, left, right, bits))
+
+
+def test_powers_are_those_of_xla() -> None:
+    """The last six bits of an exponent count in XLA, too."""
+    type_ = f"tensor<{LAUNCH.threads[0]}xi32>"
+    text = f"""func.func public @main(%x: {type_}, %y: {type_}) -> {type_} {{
+      %0 = stablehlo.power %x, %y : {type_}
+      return %0 : {type_}
+    }}"""
+    left, right = integer_pairs(32, seed=1)
+    (actual,) = run_on_xla(text, [left, right])
+    np.testing.assert_array_equal(actual, exact_elements("math.ipowi", left, right, 32))
 
 
 def test_ptx_computes_what_xla_computes(record_property: Callable[[str, object], None]) -> None:

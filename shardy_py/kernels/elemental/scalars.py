@@ -27,8 +27,10 @@ FLOAT_PREDICATES = (
     *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
 )
 COMPARISONS = ("arith.cmpf", "arith.cmpi")
-_WITHOUT_MEANING = ("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended", "math.fpowi", "math.ipowi")
-"""Ops with several results, and powers of integers, which nothing runs."""
+_WITHOUT_MEANING = ("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended", "math.fpowi")
+"""Ops with several results, and powers of floats with integers, which nothing runs."""
+GUARD = "xla.guard_ub"
+"""The mark of a quotient, a remainder or a shift that has a result everywhere."""
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 
 
@@ -103,6 +105,15 @@ def make_op(name: str, operands: list[SSAValue], result: Attribute, attributes: 
         number = _predicates(name).index(attributes["predicate"])
         properties["predicate"] = builtin.IntegerAttr(number, builtin.i64)
     return class_.create(operands=operands, result_types=[result], properties=properties)
+
+
+def exponent_bits(width: int) -> int:
+    """Return how many bits of an exponent count in a power of integers, as in XLA: at most six.
+
+    Args:
+        width: The bits of the integers.
+    """
+    return 6 if width >= 8 else (width - 1).bit_length() + 1
 
 
 def make_constant(value: complex, dtype: str) -> Operation:

@@ -21,6 +21,7 @@ from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.locations import file_line
+from shardy_py.kernels.opt.intrinsics import define_intrinsics
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
@@ -106,6 +107,7 @@ def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _lin
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
     _check_buffers(module, name)
+    define_intrinsics(functions_of(module).values())
     return KernelModule(module, name)
 
 

@@ -34,8 +34,8 @@ KernelPass = PassOver[builtin.ModuleOp, KernelContext]
 
 
 def functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
-    """Return the functions of a module."""
-    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+    """Return the functions of a module that have a body."""
+    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.body.blocks]
 
 
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:

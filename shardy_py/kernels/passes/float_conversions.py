@@ -12,8 +12,9 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from shardy_py.kernels.dialect.types import small_float
-from shardy_py.kernels.elemental.scalars import make_constant, make_op
+from shardy_py.kernels.elemental.scalars import make_op
 from shardy_py.kernels.passes.base import KernelContext, insert_before, replace, walk_ops
+from shardy_py.kernels.passes.op_maker import OpMaker
 from shardy_py.kernels.passes.scalar_terms import ScalarTerm
 from shardy_py.values import frozen
 
@@ -80,34 +81,8 @@ def convert_small_float(op: arith.ExtFOp | arith.TruncFOp) -> bool:
     return True
 
 
-@frozen
-class _Maker:
-    """Ops before one that they replace.
-
-    Args:
-        before: The op that is replaced.
-    """
-
-    before: Operation
-
-    def op(self, name: str, *operands: SSAValue, dtype: Attribute | None = None, predicate: str = "") -> SSAValue:
-        type_ = operands[-1].type if dtype is None else dtype
-        attributes = {"predicate": predicate} if predicate else {}
-        return insert_before(self.before, make_op(name, list(operands), type_, attributes))
-
-    def number(self, value: float, like: SSAValue) -> SSAValue:
-        return insert_before(self.before, make_constant(value, str(like.type)))
-
-    def integer(self, name: str, value: SSAValue, number: int) -> SSAValue:
-        """Return an op of an integer and a constant."""
-        return self.op(name, value, self.number(number, value))
-
-    def compare(self, predicate: str, value: SSAValue, number: int) -> SSAValue:
-        return self.op("arith.cmpi", value, self.number(number, value), dtype=builtin.i1, predicate=predicate)
-
-    def select(self, condition: SSAValue, then: SSAValue | int, otherwise: SSAValue) -> SSAValue:
-        chosen = self.number(then, otherwise) if isinstance(then, int) else then
-        return self.op("arith.select", condition, chosen, otherwise)
+class _Maker(OpMaker):
+    """Ops that convert a float by integers."""
 
     def converted(self, value: SSAValue, type_: Attribute) -> SSAValue:
         """Return an ``f32`` in another type."""

@@ -17,6 +17,7 @@ from shardy_py.kernels.passes.flatten_tensors import FlattenTensors
 from shardy_py.kernels.passes.float_conversions import ConvertFloat, ExpandFloat
 from shardy_py.kernels.passes.index_ranges import SimplifyArith
 from shardy_py.kernels.passes.inline import ConvertPureCalls, EraseDeadFunctions, Inline
+from shardy_py.kernels.passes.integer_arithmetic import ExpandIntegerPower, SafeIntegerArithmetic
 from shardy_py.kernels.passes.integer_types import ConvertIndexType, Signless
 from shardy_py.kernels.passes.loops import PeelLoops, UnrollLoops, UnswitchLoops
 from shardy_py.kernels.passes.lower_tensors import LowerTensors
@@ -67,6 +68,8 @@ LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(LowerAffine(), "the maps that are left round down"),
     Stage(LoopInvariantCode(), "index arithmetic that does not change leaves loops"),
     Stage(CommonSubexpressions(), "maps shared divisions and products"),
+    Stage(SafeIntegerArithmetic(), "quotients and shifts that are marked so have a result everywhere"),
+    Stage(ExpandIntegerPower(), "no processor has powers of integers"),
     Stage(ConvertFloat(), "functions of short floats are those of f32"),
     Stage(ExpandFloat(), "functions that no processor has become rational ones"),
     Stage(ScfToCf(), "LLVM knows blocks and branches only"),

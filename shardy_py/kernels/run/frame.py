@@ -202,12 +202,14 @@ class Frame:
         """Run a function.
 
         Raises:
-            VerificationError: the module has no such function.
+            VerificationError: the module has no such function, or declares it only.
         """
         function = self.kernel.functions.get(name)
-        if function is None:
-            message = f"the module has no function {name!r}"
-            raise VerificationError(Diagnostic("run-unknown-function", message, self.kernel.stage, op.name))
+        if function is None or not function.body.blocks:
+            message = f"the module {'has no function' if function is None else 'only declares the function'} {name!r}"
+            hint = "give it a body; those of XLA's library, such as xla.exp.f64 of one f64, need none"
+            location = file_line(op) or self.kernel.stage
+            raise VerificationError(Diagnostic("run-unknown-function", message, location, op.name, hint))
         return Frame(self.chunk, self.threads, self.mask).run(function.body, arguments)
 
     def require(self, condition: Any, op: Operation, code: str, message: str | Callable[[int], str]) -> None:

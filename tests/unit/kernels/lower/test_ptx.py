@@ -49,6 +49,16 @@ def test_neighbours_are_moved_at_once() -> None:
     assert ".visible .entry main(" in ptx
 
 
+@pytest.mark.parametrize("op", ["shift_left", "shift_right_logical", "shift_right_arithmetic"])
+def test_shifts_read_the_whole_amount(op: str) -> None:
+    """A shift by 2^32 is not one by 0: both numbers are read with all of their bits."""
+    text = f"""func.func @main(%x: tensor<300xi64>, %y: tensor<300xi64>) -> tensor<300xi64> {{
+      %0 = stablehlo.{op} %x, %y : tensor<300xi64>
+      return %0 : tensor<300xi64>
+    }}"""
+    assert re.findall(r"ld\.global\S*", emit(fusion_of(text)).ptx) == ["ld.global.nc.b64"] * 2
+
+
 DIVIDE = """
 func.func @main(%x: tensor<300x{type}>) -> tensor<300x{type}> {{
   %c = stablehlo.constant dense<{by}> : tensor<300x{type}>
