@@ -108,14 +108,16 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
-def megatron_bytes() -> float:
-    """Return the bytes that a device sends in a step of Megatron's plan, the same for all three models.
+def megatron_bytes(kind: str) -> float:
+    """Return the bytes that a device sends in a step of Megatron's plan.
 
     Forward it sums the embedding and two results of each layer, backward two gradients of each layer and that of the
-    head's input. The loss sums three numbers for each token: the maximum, the sum and the logit of the label.
+    head's input. The loss sums three numbers for each token: the maximum, the sum and the logit of the label. Where each
+    device has a part of every expert, the gradients of the weights of a token's two experts are sums, too.
     """
     stream, rows = BATCH * LENGTH * WIDTH * 4, BATCH * LENGTH * 4
-    return _sent("all_reduce", (2 + 4 * LAYERS) * stream + 3 * rows)
+    weights = 2 * LAYERS if kind == "mixtral" else 0
+    return _sent("all_reduce", (2 + 4 * LAYERS) * stream + (3 + weights) * rows)
 
 
 def _sent(kind: str, size: float) -> float:
@@ -142,7 +144,7 @@ def compare_bytes(kind: str) -> float:
         parallel(tokens, labels).backward()
     ran = sum(counted.get_comm_counts().values())
     assert ran == len(moved), f"{len(moved)} collectives were predicted, and {ran} ran"
-    ours, theirs = sum(_sent(item.kind, item.bytes) for item in moved), megatron_bytes()
+    ours, theirs = sum(_sent(item.kind, item.bytes) for item in moved), megatron_bytes(kind)
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(Counter(item.kind for item in moved).items()))
     ratio = ours / theirs
     _print(f"{kind:8} bytes {ours:12,.0f}, Megatron {theirs:12,.0f}, ratio {ratio:.3f}; ran as predicted: {kinds}")

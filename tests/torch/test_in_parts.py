@@ -100,6 +100,44 @@ def test_only_numbers_for_each_row_are_moved(name: str) -> None:
     assert {item.kind for item in result.redistributions} == {"all_reduce"}
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("reduction", "ignored"), [(0, -100), (1, -100), (2, -100)])
+@pytest.mark.parametrize("size", [20, 21])
+def test_gradients_of_class_losses_need_no_sum_over_classes(
+    size: int, reduction: int, ignored: int, dtype: torch.dtype
+) -> None:
+    """They are those of one device, also where rows are ignored, and only the softmax itself sums over devices."""
+    aten = torch.ops.aten
+    upstream = torch.randn(ROWS if reduction == 0 else (), dtype=dtype)
+    total = TARGETS.ne(ignored).sum().to(dtype)
+
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        y = x.log_softmax(1)
+        rows = aten.nll_loss_backward(upstream, y, TARGETS, None, reduction, ignored, total)
+        return aten._log_softmax_backward_data(rows, y, 1, dtype)
+
+    module, x = Applied(gradient, ()), torch.randn(ROWS, size, dtype=dtype)
+    got, result = simulated(module, x)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(got[0], module(x), atol=tolerance, rtol=tolerance)
+    assert [item.kind for item in result.redistributions] == ["all_reduce"] * 2
+
+
+def test_gradients_are_zero_where_no_row_counts() -> None:
+    """The mean over no rows is no number, and its gradients are zeros, also at an ignored class."""
+    aten, targets = torch.ops.aten, torch.full((ROWS,), 3)
+
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        y = x.log_softmax(1)
+        rows = aten.nll_loss_backward(torch.ones(()), y, targets, None, 1, 3, torch.zeros(()))
+        return aten._log_softmax_backward_data(rows, y, 1, x.dtype)
+
+    module, x = Applied(gradient, ()), torch.randn(ROWS, 20)
+    got, _ = simulated(module, x)
+    assert got[0].equal(module(x))
+    assert not got[0].any()
+
+
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "var", "cross_entropy"])
 def test_half_precision_is_summed_in_single(name: str) -> None:
     """Short numbers give what the fused operator gives, up to the last bit."""

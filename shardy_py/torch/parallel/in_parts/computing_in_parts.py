@@ -73,11 +73,12 @@ class ComputeInPartsPass(NoFields):
     def run(self, program: Program, context: PassContext) -> None:
         """Write the ops anew whose rows are sharded."""
         names: dict[int, str] = dict(program.origin.node_names)
+        known_totals: dict[int, tuple[int, Value]] = {}
         for op in list(all_ops(program)):
             form = FORMS.get(op.name)
             if form is None or not any(value.id in program.shardings for value in (*op.operands, *op.results)):
                 continue
-            write = OperatorWriter(program, op, names)
+            write = OperatorWriter(program, op, names, known_totals)
             results = form(write)
             if results is not None:
                 write.replace(results)

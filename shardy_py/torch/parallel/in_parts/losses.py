@@ -34,7 +34,10 @@ def class_loss(write: OperatorWriter) -> Sequence[Value] | None:
 
 
 def class_loss_gradient(write: OperatorWriter) -> Sequence[Value] | None:
-    """Return the gradients of the numbers of classes, which are zero but for the class of the row."""
+    """Return the gradients of the numbers of classes, which are zero but for the class of the row.
+
+    So the sum of a row is known without a look at its parts.
+    """
     value, target = write.tensor("self"), write.tensor("target")
     gradient = write.tensor("grad_output")
     dim = 0 if len(shape_of(value)) == 1 else 1
@@ -47,8 +50,12 @@ def class_loss_gradient(write: OperatorWriter) -> Sequence[Value] | None:
     rows = write.pointwise("mul.Tensor", self=weights, other=write.pointwise("neg.default", self=gradient))
     if reduction == _MEAN:
         rows = write.pointwise("div.Tensor", self=rows, other=write.tensor("total_weight"))
+    # Where no row counts, all weights together are zero.
+    rows = write.pointwise("where.ScalarOther", element_type_of(rows), condition=counted, self=rows, other=0.0)
     wide = write.unsqueezed(rows, dim)
-    return [write.pointwise("where.ScalarOther", element_type_of(value), condition=is_own, self=wide, other=0.0)]
+    result = write.pointwise("where.ScalarOther", element_type_of(value), condition=is_own, self=wide, other=0.0)
+    write.known_totals[result.id] = dim, wide
+    return [result]
 
 
 def _class_masks(write: OperatorWriter, value: Value, target: Value, dim: int) -> tuple[Value, Value]:

@@ -26,12 +26,16 @@ class OperatorWriter:
         program: The program.
         op: The op.
         names: Value id to the name of the node that makes it; gets the new values.
+        known_totals: Value id to a dimension and the sum along it, of values whose sums need no communication.
     """
 
-    def __init__(self, program: Program, op: Op, names: dict[int, str]) -> None:
+    def __init__(
+        self, program: Program, op: Op, names: dict[int, str], known_totals: dict[int, tuple[int, Value]]
+    ) -> None:
         self.program = program
         self.op = op
         self.names = names
+        self.known_totals = known_totals
         self._base = next((names[value.id] for value in op.results if value.id in names), "").partition("#")[0]
 
     def operand(self, name: str) -> Value | None:
@@ -125,6 +129,9 @@ class OperatorWriter:
 
     def total(self, value: Value, dims: Sequence[int], *, keepdim: bool = True) -> Value:
         """Return a sum along some dimensions."""
+        dim, known = self.known_totals.get(value.id, (None, value))
+        if keepdim and [dim] == list(dims):
+            return known
         return self.reduced("sum.dim_IntList", value, dims, keepdim=keepdim)
 
     def cast(self, value: Value, element_type: str) -> Value:
@@ -133,7 +140,12 @@ class OperatorWriter:
             return value
         type_ = TensorType(shape_of(value), element_type)
         sharding = self.program.shardings.get(value.id)
-        return self.call("_to_copy.default", {"self": value}, type_, sharding, dtype=f"torch.{DTYPES[element_type]}")
+        dtype = f"torch.{DTYPES[element_type]}"
+        result = self.call("_to_copy.default", {"self": value}, type_, sharding, dtype=dtype)
+        if value.id in self.known_totals:
+            dim, known = self.known_totals[value.id]
+            self.known_totals[result.id] = dim, self.cast(known, element_type)
+        return result
 
     def widened(self, value: Value) -> Value:
         """Return a value in single precision where its element type is a short one."""
