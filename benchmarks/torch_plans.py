@@ -112,8 +112,8 @@ def megatron_bytes(kind: str) -> float:
     """Return the bytes that a device sends in a step of Megatron's plan.
 
     Forward it sums the embedding and two results of each layer, backward two gradients of each layer and that of the
-    head's input. The loss sums three numbers for each token: the maximum, the sum and the logit of the label. Where each
-    device has a part of every expert, the gradients of the weights of a token's two experts are sums, too.
+    head's input. The loss sums three numbers for each token: the maximum, the sum and the logit of the label. Where
+    each device has a part of every expert, the gradients of the weights of a token's two experts are sums, too.
     """
     stream, rows = BATCH * LENGTH * WIDTH * 4, BATCH * LENGTH * 4
     weights = 2 * LAYERS if kind == "mixtral" else 0
