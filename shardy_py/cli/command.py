@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shardy_py.cli.files import STDOUT, echo_diagnostic
+from shardy_py.cli.files import STDOUT, echo_diagnostic, reports_on_stderr
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
 from shardy_py.errors import Diagnostic, OptionError, ShardyError, did_you_mean
@@ -157,20 +158,22 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def _check_stdout(command: click.Command, ctx: click.Context) -> None:
-    """Check that one option at most writes to stdout.
+def _writes_to_stdout(command: click.Command, ctx: click.Context) -> bool:
+    """Return whether an option names stdout as its file; no more than one may write there.
 
     Raises:
         OptionError: several do.
     """
     options = [option for option in command.params if isinstance(option, click.Option)]
-    files = [option for option in options if isinstance(option.type, click.Path) and not option.type.exists]
+    paths = [option for option in options if isinstance(option.type, click.Path) and not option.type.exists]
+    files = [option for option in paths if option.metavar != "DIR"]
     names = [option.opts[-1] for option in files if ctx.params.get(str(option.name)) == STDOUT]
     if names and ctx.params.get("as_json"):
         names.append("--json")
     if len(names) > 1:
         hint = f"give {names[0]} a file"
         raise OptionError(Diagnostic("option-conflict", f"{' and '.join(names)} write to stdout", hint=hint))
+    return bool(names)
 
 
 class Command(NamedInput):
@@ -193,5 +196,5 @@ class Command(NamedInput):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, if every option that was given has an effect, and one of them at most writes to stdout."""
         check_needs(self, ctx)
-        _check_stdout(self, ctx)
-        return super().invoke(ctx)
+        with reports_on_stderr(ctx) if _writes_to_stdout(self, ctx) else nullcontext():
+            return super().invoke(ctx)

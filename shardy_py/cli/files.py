@@ -6,7 +6,8 @@ Lines are whole in a pipe and folded on a terminal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from shardy_py.plugins import Registry
 
 STDIN = STDOUT = "-"
+_STDOUT_KEY = f"{__name__}.stdout"
 
 
 def read_input(
@@ -87,9 +89,18 @@ def write_output(path: str | Path, content: str | bytes) -> None:
         UnicodeEncodeError: the text is not valid Unicode.
     """
     if path == STDOUT:
-        click.echo(content, nl=False)
+        ctx = click.get_current_context(silent=True)
+        click.echo(content, nl=False, file=sys.stdout if ctx is None else ctx.meta.get(_STDOUT_KEY, sys.stdout))
     else:
         write_atomically(path, content)
+
+
+@contextmanager
+def reports_on_stderr(ctx: click.Context) -> Iterator[None]:
+    """Print on stderr what a command prints, so that nothing but its output named - goes to stdout."""
+    ctx.meta[_STDOUT_KEY] = sys.stdout
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def echo_report(text: str) -> None:

@@ -24,6 +24,7 @@ UPDATES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index_add": lambda x: x.index_add(1, torch.tensor([7, 7, 0, 2]), ROWS, alpha=0.5),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([7, 7, 0, 2]), ROWS, "amax", include_self=False),
     "index_fill": lambda x: x.index_fill(1, PLACES, -1.0),
+    "index_fill from the end": lambda x: x.index_fill(1, torch.tensor([-1, 0, -8]), -1.0),
     "index_put": lambda x: torch.ops.aten.index_put(x, [None, PLACES.int()], ROWS),
     "index_put from the end": lambda x: torch.ops.aten.index_put(x, [None, torch.tensor([-1, 0, -8, 3])], ROWS, True),
     "index_put at pairs": lambda x: x.index_put((torch.tensor([0, 1]), torch.tensor([6, 1])), ROWS[0, :2]),
@@ -42,6 +43,7 @@ LOOK_UPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index of truth values": lambda x: (x > 0)[:, torch.tensor([7, 1])],
     "gather": lambda x: x.gather(1, TWICE[:, :2]),
     "take_along_dim": lambda x: torch.take_along_dim(x, TWICE[:, 1:], 1),
+    "take_along_dim from the end": lambda x: torch.take_along_dim(x, TWICE[:, 1:] - 8, 1),
 }
 
 
@@ -91,4 +93,12 @@ def test_many_elements_are_taken_of_a_gathered_cache() -> None:
     x = torch.randn(2, 8, 6)
     result, got = _run(lambda x: x[:, torch.arange(8).flip(0)], x)
     torch.testing.assert_close(got, x.flip(1))
+    assert [item.kind for item in result.redistributions] == ["all_gather"]
+
+
+def test_elements_of_the_whole_cache_in_order() -> None:
+    """Without a dimension a look-up is into the list of all elements, which each device gets."""
+    x = torch.randn(2, 8, 6)
+    result, got = _run(lambda x: torch.take_along_dim(x, torch.tensor([3, 95])), x)
+    torch.testing.assert_close(got, x.flatten()[[3, 95]])
     assert [item.kind for item in result.redistributions] == ["all_gather"]

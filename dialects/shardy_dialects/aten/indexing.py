@@ -151,7 +151,8 @@ def _gather(op: Op) -> Rule:
     """Return the rule of taking elements along a dimension; along the others each takes its own."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     index = operand_number(op, "indices") if index is None else index
-    if index is None or not shape:
+    if index is None or not shape or not len(shape) == len(operand_shape(op, index)) == len(result_shape(op)):
+        # Without a dimension both tensors are taken as lists of elements.
         return None
     chosen = normal(attribute(op, "dim", 0), len(shape))
     builder = OpShardingRuleBuilder.for_op(op)

@@ -11,14 +11,14 @@ from typing import ClassVar
 
 from attrs import evolve
 
-from shardy_py.ir.graph.op_names import ALL_TO_ALL, COLLECTIVE_PERMUTE
+from shardy_py.ir.graph.op_names import ALL_TO_ALL, COLLECTIVE_PERMUTE, REDUCE_SCATTER
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.ir.graph.walk import ops_among
 from shardy_py.ir.interfaces.passes import PassContext
 from shardy_py.local.communication.choices import meshes_by_name
 from shardy_py.local.communication.exchange_in_place import bytes_to, unmoved
 from shardy_py.local.communication.explicit_steps import write_collectives
-from shardy_py.local.communication.moves import collective_bytes
+from shardy_py.local.communication.moves import collective_bytes, is_one_reduce_scatter, moved_axes
 from shardy_py.local.communication.program_facts import ProgramFacts
 from shardy_py.local.communication.report import CommunicationChange, record_change
 from shardy_py.local.communication.rewriting import reshard
@@ -77,11 +77,16 @@ def _run_as_used(op: Op, facts: ProgramFacts) -> CommunicationChange | None:
         block = None if definition is None else facts.counts.placement(definition, [op])
         if block is None:
             return None
-        producer = value.defining_op
-        while producer is not None and producer.name in STEPS and producer.results[0].has_one_use:
-            before += _sent(producer, facts)
-            producer = producer.operands[0].defining_op
-        after += bytes_to(facts.routes, source, end, mesh) * facts.counts.of_block(block)
+        while value is not source and value.has_one_use and value.defining_op is not None:
+            before += _sent(value.defining_op, facts)
+            value = value.defining_op.operands[0]
+        scatter = _scatter_to(source, end, block, facts)
+        if scatter is None:
+            after += bytes_to(facts.routes, source, end, mesh) * facts.counts.of_block(block)
+        else:
+            # It sends as much to the other parts, and the collective behind it becomes part of it.
+            before += _sent(scatter, facts)
+            after += _sent(scatter, facts)
         moves.append((number, source, end, block))
     if not before:
         # The result moves once, not twice; whether anything else is better is for the plan to say.
@@ -119,6 +124,17 @@ def _is_handed_on(rule: OpShardingRule, number: int, sharding: TensorSharding | 
     in_result = {factor for factors in rule.result_mappings[0] for factor in factors}
     pairs = zip(sharding.dim_shardings, rule.operand_mappings[number], strict=True)
     return all(not item.axes or in_result.issuperset(factors) for item, factors in pairs)
+
+
+def _scatter_to(source: Value, end: TensorSharding, block: Block, facts: ProgramFacts) -> Op | None:
+    """Return the reduce-scatter in a block that makes a value and could give it a sharding at once, or None."""
+    step, mesh = source.defining_op, meshes_by_name(facts.program).get(str(end.mesh))
+    if step is None or step.name != REDUCE_SCATTER or step.parent is not block or not source.has_one_use:
+        return None
+    partial = facts.routes.sharding(step.operands[0])
+    if partial is None or mesh is None:
+        return None
+    return step if is_one_reduce_scatter(source.type, partial, end, moved_axes(step), mesh) else None
 
 
 def _sent(step: Op, facts: ProgramFacts) -> float:

@@ -55,6 +55,24 @@ def test_a_dash_is_standard_output(arguments: str, start: str, tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["m.mlir"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "start", "report"),
+    [
+        ("run m.mlir --outputs -", "PK", "not compared"),
+        ("emit m.mlir --run --outputs -", "PK", "result0"),
+        ("propagate m.mlir --stubs -", "import shardy_py", "module"),
+    ],
+)
+def test_reports_make_way_for_an_output(arguments: str, start: str, report: str, tmp_path: Path) -> None:
+    """What a command prints besides an output on stdout goes to stderr."""
+    done = run(SHARDY, f"{arguments} > out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    content = (tmp_path / "out").read_bytes().decode("latin-1")
+    assert content.startswith(start)
+    assert report not in content.replace("result0.npy", "")
+    assert report in done.stderr
+
+
 def test_one_output_is_written_to_standard_output(tmp_path: Path) -> None:
     """Two of them there could not be told apart."""
     done = run(SHARDY, "propagate m.mlir -o - --json", tmp_path)

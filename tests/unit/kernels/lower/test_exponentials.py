@@ -16,6 +16,7 @@ pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-30, -1e-30, 88.72283, 88.72284, -103.9, -104.0]
+FAR_FROM_EXACT = [0.356449700121785, 0.37614164502928493, 0.12486744540580605]
 # Beyond these numbers exponentials are infinite and 0.
 RANGES = {"f32": (-106, 90), "f64": (-748, 711)}
 
@@ -23,13 +24,13 @@ RANGES = {"f32": (-106, 90), "f64": (-748, 711)}
 def numbers(type_: str) -> Any:
     """Numbers of every size, and special ones."""
     near = np.concatenate([np.linspace(-2, 2, 4001), np.linspace(-1e-3, 1e-3, 999)])
-    return np.concatenate([np.linspace(*RANGES[type_], 20001), near, SPECIAL]).astype(TYPES[type_])
+    return np.concatenate([np.linspace(*RANGES[type_], 20001), near, SPECIAL, FAR_FROM_EXACT]).astype(TYPES[type_])
 
 
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize(
     ("op", "function", "most"),
-    [("stablehlo.exponential", np.exp, 1), ("stablehlo.exponential_minus_one", np.expm1, 4)],
+    [("stablehlo.exponential", np.exp, 1), ("stablehlo.exponential_minus_one", np.expm1, 5)],
 )
 def test_exponentials(op: str, function: Any, most: int, type_: str) -> None:
     """Results are near the exact ones: small, subnormal, infinite and 0 where these are."""
@@ -43,7 +44,7 @@ def test_hyperbolic_tangent_of_doubles() -> None:
     """Results are near the exact ones, 1 and -1 where numbers are large."""
     x = np.concatenate([numbers("f64"), np.linspace(-0.7, 0.7, 999), np.linspace(-25, 25, 999)])
     want = np.tanh(x.astype(np.longdouble)).astype(np.float64)
-    assert units(host_results("stablehlo.tanh", x, "f64"), want) <= 4
+    assert units(host_results("stablehlo.tanh", x, "f64"), want) <= 5
 
 
 def test_powers_of_two() -> None:
