@@ -1,4 +1,4 @@
-"""Packages of somebody else, really installed with pip, are found by their entry points."""
+"""Packages of somebody else, one of them installed with pip, are found by their entry points."""
 
 import importlib.util
 import json

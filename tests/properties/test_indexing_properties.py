@@ -98,7 +98,6 @@ def table(map_: IndexingMap, values: Sequence[numpy.ndarray]) -> dict[tuple[int,
 
 
 @given(maps())
-@settings(max_examples=40, deadline=None)
 def test_text_gives_the_map_back(map_: IndexingMap) -> None:
     """A map printed in either spelling and parsed again is the same map, and prints the same."""
     if map_.is_known_empty:
@@ -129,7 +128,6 @@ def test_simplifying_keeps_values(map_: IndexingMap) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
 def test_composing_applies_one_after_the_other(data: st.DataObject) -> None:
     """The composition's results are the second map's at the first's, wherever both are in their domains."""
     first = data.draw(maps())
@@ -151,7 +149,6 @@ def test_composing_applies_one_after_the_other(data: st.DataObject) -> None:
 
 
 @given(maps())
-@settings(max_examples=40, deadline=None)
 def test_rescaled_symbols_reach_the_same_results(map_: IndexingMap) -> None:
     """Every result that a map has is one of the map with rescaled symbols, and the other way round."""
     rescaled = rescale_symbols(map_)
@@ -163,7 +160,6 @@ def test_rescaled_symbols_reach_the_same_results(map_: IndexingMap) -> None:
 
 
 @given(maps())
-@settings(max_examples=40, deadline=None)
 def test_dropping_unused_symbols_keeps_results(map_: IndexingMap) -> None:
     """Without the symbols that no result needs, every result is still reached."""
     short = without_unused_symbols(map_)

@@ -40,7 +40,6 @@ from shardy_py.sharding.mesh import MeshAxis
 from shardy_py.testing import strategies as sdy
 
 SIZED_MESHES = sdy.meshes().filter(lambda mesh: mesh.total_size > 1)
-FEW = settings(max_examples=40, deadline=None)
 
 
 def digit(axis: AxisRef, mesh: Mesh, device: int) -> int:
@@ -90,7 +89,6 @@ def prefixes(axis: AxisRef, mesh: Mesh) -> Iterator[AxisRef]:
 
 
 @given(st.data())
-@FEW
 def test_two_axes_relate_as_their_digits_do(data: st.DataObject) -> None:
     """Containing, overlapping, prefix and suffix are what they say on the digits of the devices."""
     mesh = data.draw(SIZED_MESHES)
@@ -107,7 +105,6 @@ def test_two_axes_relate_as_their_digits_do(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_overlap_is_the_common_part(data: st.DataObject) -> None:
     """The overlap lies in both axes and is as large as the information they share."""
     mesh = data.draw(SIZED_MESHES)
@@ -120,7 +117,6 @@ def test_overlap_is_the_common_part(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_remainders_are_the_largest_free_parts(data: st.DataObject) -> None:
     """The prefix without overlap is independent of the other axis and no longer prefix is; the suffix alike."""
     mesh = data.draw(SIZED_MESHES)
@@ -138,7 +134,6 @@ def test_remainders_are_the_largest_free_parts(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_coexistence_needs_a_common_factorisation(data: st.DataObject) -> None:
     """Two axes coexist exactly if some chain of divisors has all their ends."""
     mesh = data.draw(SIZED_MESHES)
@@ -150,7 +145,6 @@ def test_coexistence_needs_a_common_factorisation(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_merging_keeps_the_shards(data: st.DataObject) -> None:
     """Adding axes one by one with merging shards as the list of the separate axes does."""
     mesh = data.draw(SIZED_MESHES)
@@ -163,7 +157,6 @@ def test_merging_keeps_the_shards(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_sorting_and_merging_gives_one_form(data: st.DataObject) -> None:
     """Any order of the same parts sorts and merges to the same list, in mesh order."""
     mesh = data.draw(SIZED_MESHES)
@@ -176,7 +169,6 @@ def test_sorting_and_merging_gives_one_form(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_prefix_status_of_lists_is_that_of_their_shards(data: st.DataObject) -> None:
     """A list is a prefix of another exactly if it shards as the start of it, wherever both are cut alike."""
     mesh = data.draw(SIZED_MESHES)
@@ -189,7 +181,6 @@ def test_prefix_status_of_lists_is_that_of_their_shards(data: st.DataObject) -> 
 
 
 @given(st.data())
-@FEW
 def test_common_prefix_of_lists_starts_both(data: st.DataObject) -> None:
     """The greatest common prefix is a prefix of both lists, and of a list and itself it is the list."""
     mesh = data.draw(SIZED_MESHES)
@@ -204,7 +195,6 @@ def test_common_prefix_of_lists_starts_both(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_truncation_is_the_largest_free_prefix(data: st.DataObject) -> None:
     """A truncated list shares nothing with the others, and it cannot be one valid step longer."""
     mesh = data.draw(SIZED_MESHES)
@@ -221,7 +211,6 @@ def test_truncation_is_the_largest_free_prefix(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_difference_leaves_what_the_others_do_not_have(data: st.DataObject) -> None:
     """The difference shares nothing with the others, and together with them it determines the list."""
     mesh = data.draw(SIZED_MESHES)
@@ -237,7 +226,6 @@ def test_difference_leaves_what_the_others_do_not_have(data: st.DataObject) -> N
 
 
 @given(st.data())
-@FEW
 def test_splitting_a_mesh_names_every_device_once(data: st.DataObject) -> None:
     """The axes of a mesh split at sub-axes number the devices row-major, and have each sub-axis as a product."""
     mesh = data.draw(SIZED_MESHES)
@@ -248,7 +236,6 @@ def test_splitting_a_mesh_names_every_device_once(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_the_order_by_name_is_total_and_keeps_parts_in_place(data: st.DataObject) -> None:
     """A full axis sorts after its own prefixes and before its other parts; mesh order agrees within a name."""
     mesh = data.draw(SIZED_MESHES)
@@ -260,7 +247,6 @@ def test_the_order_by_name_is_total_and_keeps_parts_in_place(data: st.DataObject
 
 
 @given(st.data())
-@FEW
 def test_prefix_against_many_is_the_shortest_of_the_prefixes(data: st.DataObject) -> None:
     """The prefix that overlaps none of several axes is the shortest of those for each of them."""
     mesh = data.draw(SIZED_MESHES)
@@ -277,7 +263,6 @@ ODD_MESHES = sdy.meshes(axis_names=sdy.names)
 
 
 @given(st.data())
-@FEW
 def test_every_value_parses_back_from_its_text(data: st.DataObject) -> None:
     """Parsing the text of a value gives the value, whatever its names."""
     mesh = data.draw(ODD_MESHES)
@@ -294,7 +279,6 @@ def test_every_value_parses_back_from_its_text(data: st.DataObject) -> None:
 
 
 @given(sdy.op_sharding_rules())
-@FEW
 def test_every_rule_parses_back_from_its_text(rule: OpShardingRule) -> None:
     """Parsing the text of a rule gives the rule, also beyond factor z."""
     assert parse_op_sharding_rule(str(rule)) == rule
@@ -302,7 +286,6 @@ def test_every_rule_parses_back_from_its_text(rule: OpShardingRule) -> None:
 
 
 @given(st.data())
-@FEW
 def test_every_attribute_parses_back_from_its_text(data: st.DataObject) -> None:
     """A whole attribute parses back to its value, also when written the long way."""
     mesh = data.draw(ODD_MESHES)
@@ -323,7 +306,6 @@ def test_every_attribute_parses_back_from_its_text(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@FEW
 def test_generated_values_are_valid(data: st.DataObject) -> None:
     """The strategies of valid values give values without a diagnostic."""
     mesh = data.draw(SIZED_MESHES)
@@ -361,7 +343,6 @@ def accepts(ir: Any, parse: Any, text: str) -> bool:
 
 
 @given(st.data())
-@FEW
 def test_the_reference_prints_our_text_unchanged(ir: Any, data: st.DataObject) -> None:
     """MLIR parses the text of every attribute and prints the same."""
     mesh = data.draw(ODD_MESHES)

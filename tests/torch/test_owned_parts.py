@@ -24,7 +24,7 @@ UPDATES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index_add": lambda x: x.index_add(1, torch.tensor([7, 7, 0, 2]), ROWS, alpha=0.5),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([7, 7, 0, 2]), ROWS, "amax", include_self=False),
     "index_fill": lambda x: x.index_fill(1, PLACES, -1.0),
-    "index_fill from the end": lambda x: x.index_fill(1, torch.tensor([-1, 0, -8]), -1.0),
+    "index_fill from the end": lambda x: x.index_fill(1, torch.tensor([-1, 2]), -1.0),
     "index_put": lambda x: torch.ops.aten.index_put(x, [None, PLACES.int()], ROWS),
     "index_put from the end": lambda x: torch.ops.aten.index_put(x, [None, torch.tensor([-1, 0, -8, 3])], ROWS, True),
     "index_put at pairs": lambda x: x.index_put((torch.tensor([0, 1]), torch.tensor([6, 1])), ROWS[0, :2]),
@@ -43,7 +43,7 @@ LOOK_UPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index of truth values": lambda x: (x > 0)[:, torch.tensor([7, 1])],
     "gather": lambda x: x.gather(1, TWICE[:, :2]),
     "take_along_dim": lambda x: torch.take_along_dim(x, TWICE[:, 1:], 1),
-    "take_along_dim from the end": lambda x: torch.take_along_dim(x, TWICE[:, 1:] - 8, 1),
+    "take_along_dim from the end": lambda x: torch.take_along_dim(x, torch.tensor([[[-1]], [[3]]]), 1),
 }
 
 
@@ -59,7 +59,7 @@ class _Model(torch.nn.Module):
 def _run(call: Callable[..., Any], x: torch.Tensor) -> tuple[Any, torch.Tensor]:
     """Return the result of a propagation with the rows of a cache on four devices, and what these compute."""
     exported = torch.export.export(_Model(call), (x,)).run_decompositions({})
-    shardings = {"x": (None, "rows", None)}
+    shardings = {"x": (None, "rows", None) if x.dim() == 3 else ("rows",)}
     result = sdy.propagate(exported, {"rows": 4}, in_shardings=shardings, keep_uneven_shardings=True)
     local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry, strict=True)
     inputs = [x if item.kind == "input" else exported.constants[item.name] for item in local.origin.arguments]
@@ -96,9 +96,25 @@ def test_many_elements_are_taken_of_a_gathered_cache() -> None:
     assert [item.kind for item in result.redistributions] == ["all_gather"]
 
 
-def test_elements_of_the_whole_cache_in_order() -> None:
-    """Without a dimension a look-up is into the list of all elements, which each device gets."""
+WITHOUT_DIMENSIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "index_copy": lambda x: x.index_copy(0, torch.tensor(5), torch.tensor(2.0)),
+    "index_copy by a line": lambda x: x.index_copy(0, torch.tensor([5]), torch.tensor(2.0)),
+    "scatter": lambda x: x.scatter(0, torch.tensor(5), torch.tensor(2.0)),
+    "gather": lambda x: x.gather(0, torch.tensor(5)),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_DIMENSIONS)
+def test_indices_and_elements_without_dimensions(name: str) -> None:
+    """A line may be updated and read by tensors without dimensions."""
+    x = torch.randn(9)
+    _, got = _run(WITHOUT_DIMENSIONS[name], x)
+    torch.testing.assert_close(got, WITHOUT_DIMENSIONS[name](x))
+
+
+def test_elements_of_the_flat_operand() -> None:
+    """Those that are taken along no dimension are taken of a gathered cache."""
     x = torch.randn(2, 8, 6)
-    result, got = _run(lambda x: torch.take_along_dim(x, torch.tensor([3, 95])), x)
-    torch.testing.assert_close(got, x.flatten()[[3, 95]])
+    result, got = _run(lambda x: torch.take_along_dim(x, torch.tensor([3, 90, 7])), x)
+    torch.testing.assert_close(got, x.flatten()[[3, 90, 7]])
     assert [item.kind for item in result.redistributions] == ["all_gather"]

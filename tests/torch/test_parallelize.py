@@ -378,3 +378,38 @@ def test_gradients_have_memory_of_their_own(mesh: Any) -> None:
         nn.utils.clip_grad_norm_(item.parameters(), 0.5)
     for left, right in zip(model.parameters(), parallel.parameters(), strict=True):
         torch.testing.assert_close(right.grad.to_local(), left.grad)
+
+
+class _Joined(torch.autograd.Function):
+    """A concatenation whose gradients are the parts of one division."""
+
+    @staticmethod
+    def forward(context: Any, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        context.sizes = [len(first), len(second)]
+        return torch.cat([first, second])
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(gradient.split(context.sizes))
+
+
+class Divided(nn.Module):
+    """Parameters whose gradients are parts of two divisions of one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c, self.d = (nn.Parameter(torch.randn(size)) for size in (4, 8, 6, 6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * (_Joined.apply(self.a, self.b) + _Joined.apply(self.c, self.d))).square().mean()
+
+
+def test_gradients_that_are_parts_of_two_divisions_are_apart(mesh: Any) -> None:
+    """What is done to one leaves the others as they are."""
+    parallel = sdy.parallelize(Divided(), mesh, torch.randn(4, 12))
+    parallel(torch.randn(4, 12)).backward()
+    gradients = [item.grad.to_local() for item in parallel.parameters()]
+    before = [item.clone() for item in gradients]
+    for number, item in enumerate(gradients):
+        item.fill_(number)
+        torch.testing.assert_close(gradients[number + 1 :], before[number + 1 :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch.distributed.distributed_c10d import _world
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import shardy_py as sdy
-from shardy_py.torch.parallel.process_groups import ProcessGroups
+from shardy_py.torch.parallel.process_groups import _KNOWN_GROUPS, ProcessGroups
 
 pytestmark = pytest.mark.torch
 
@@ -39,9 +40,12 @@ def test_programs_share_the_group_of_equal_ranks(mesh: Any) -> None:
 
 
 def test_groups_end_with_those_of_all_processes(mesh: Any) -> None:
-    """Programs of a later start do not get groups of an earlier one."""
+    """Programs of a later start do not get groups of an earlier one, which nothing holds any more."""
+    ProcessGroups(dist.device_mesh.init_device_mesh("cpu", (4,)))
     first = ProcessGroups(mesh).group([[0, 3], [1, 2]])
     dist.destroy_process_group()
+    gc.collect()
+    assert not _KNOWN_GROUPS
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
     later = ProcessGroups(dist.device_mesh.init_device_mesh("cpu", (2, 2))).group([[0, 3], [1, 2]])
     assert later is not first

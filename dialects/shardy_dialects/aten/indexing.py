@@ -151,10 +151,10 @@ def _gather(op: Op) -> Rule:
     """Return the rule of taking elements along a dimension; along the others each takes its own."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
     index = operand_number(op, "indices") if index is None else index
-    if index is None or not shape or not len(shape) == len(operand_shape(op, index)) == len(result_shape(op)):
-        # Without a dimension both tensors are taken as lists of elements.
+    # Without a dimension, elements of the flat operand are taken.
+    if index is None or len(operand_shape(op, index)) != len(shape) or attribute(op, "dim") is None or not shape:
         return None
-    chosen = normal(attribute(op, "dim", 0), len(shape))
+    chosen = normal(attribute(op, "dim"), len(shape))
     builder = OpShardingRuleBuilder.for_op(op)
     for dim, size in enumerate(shape):
         places = operand_shape(op, index)
@@ -170,7 +170,7 @@ def _gather(op: Op) -> Rule:
 def _scatter(op: Op) -> Rule:
     """Return the rule of putting elements along a dimension: each device takes what falls into its part."""
     shape, index = operand_shape(op, 0), operand_number(op, "index")
-    if index is None or not shape:
+    if index is None or len(operand_shape(op, index)) != len(shape) or not shape:
         return None
     source = operand_number(op, "src")
     chosen = normal(attribute(op, "dim", 0), len(shape))
@@ -199,8 +199,10 @@ def _index_add(op: Op) -> Rule:
     for dim, size in enumerate(shape):
         if dim == chosen:
             builder.tie({0: dim}, {0: dim}, size)
-            ins = {source: dim} | ({index: 0} if operand_shape(op, index) else {})
-            builder.tie(ins, {}, operand_shape(op, source)[dim], kind=REPLICATED)
+            ins = {number: place for number, place in ((source, dim), (index, 0)) if operand_shape(op, number)}
+            if ins:
+                count = operand_shape(op, index)[0] if index in ins else operand_shape(op, source)[dim]
+                builder.tie(ins, {}, count, kind=REPLICATED)
         else:
             builder.tie({0: dim, source: dim}, {0: dim}, size)
     return builder.build()

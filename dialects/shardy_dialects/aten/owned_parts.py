@@ -22,7 +22,7 @@ from shardy_py.sharding.shard_positions import replica_groups
 _INDEX = re.compile(r"indices\[(\d+)\]")
 _INDEX_NAMES = ("index", "indices")
 _FROM_END = ("index_fill", "take_along_dim")
-"""Ops that count negative indices from the end, as those with indices in brackets do."""
+"""The ops with an index by name that may count from the end; the other ones refuse that."""
 
 
 def indexed_dims(op: Op) -> dict[int, int]:
@@ -144,6 +144,7 @@ def _place(op: Op, shard: Shard, dim: int, number: int) -> Value:
         attributes = {"operand_names": ("self",), "dtype": "torch.int64"}
         index = emit.op("aten._to_copy.default", [index], [_typed(index, "i64")], attributes).result
     if operand_names(op)[number] not in _INDEX_NAMES or op.name.split(".")[1] in _FROM_END:
+        # Indices in brackets may count from the end, too.
         zero = {"operand_names": ("self",), "other": 0}
         is_negative = emit.op("aten.lt.Scalar", [index], [_typed(index, "i1")], zero).result
         from_end = aten(emit, "add.Scalar", {"self": index}, index.shape, other=operand_shape(op, 0)[dim])

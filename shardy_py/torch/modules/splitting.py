@@ -117,20 +117,20 @@ def _owned(graph: Any, gradients: Sequence[Any], others: Collection[Any]) -> lis
     import torch
 
     owned: list[Any] = []
-    taken: set[Any] = set()
-    divided: set[Any] = set()
+    seen: set[Any] = set()
     for node in gradients:
         views = list(_views(node)) if isinstance(node, torch.fx.Node) else []
-        # Different parts of a tensor are apart.
         first_part = next((number for number, item in enumerate(views) if item.target is operator.getitem), -1)
         path = views[first_part:]
+        meeting = next((number for number, item in enumerate(path) if item in seen), None)
+        # Different parts of one division of a tensor are apart; those of two divisions overlap.
+        is_apart = meeting is None or (meeting > 0 and path[meeting - 1].target is operator.getitem)
         is_expanded = any(item.target is torch.ops.aten.expand.default for item in views)
-        if path and (is_expanded or path[0] in divided or path[-1] in others or taken.intersection(path)):
+        if path and (is_expanded or not is_apart or path[-1] in others):
             with graph.inserting_before(next(iter(graph.find_nodes(op="output")))):
                 node = graph.call_function(torch.ops.aten.clone.default, (node,))
         else:
-            taken.update(path[:1])
-            divided.update(path[1:])
+            seen.update(path)
         owned.append(node)
     return owned
 

@@ -16,7 +16,10 @@ Groups = Sequence[Sequence[int]]
 
 
 _GroupsByRanks = dict[tuple[int, ...], Any]
-"""The ranks of each process group, in order, to the group, or to None in processes that are not in it."""
+"""The ranks of each process group, in order, to the group.
+
+None in processes that are not in it, and for the group of all processes: as a value it would keep its own key alive.
+"""
 _KNOWN_GROUPS: WeakKeyDictionary[Any, dict[Any, _GroupsByRanks]] = WeakKeyDictionary()
 """The group of all processes to the known groups of each set of devices: all programs use one for the same ranks."""
 
@@ -48,12 +51,13 @@ class ProcessGroups:
         by_devices = _KNOWN_GROUPS.setdefault(dist.group.WORLD, {})
         self._by_ranks = by_devices.setdefault((everyone, self.device_mesh.device_type), {})
         if everyone == tuple(range(dist.get_world_size())):
-            self._by_ranks.setdefault(everyone, dist.group.WORLD)
+            self._by_ranks.setdefault(everyone, None)
         for dim in range(self.device_mesh.ndim):
             group = self.device_mesh.get_group(dim)
             lines = self.device_mesh.mesh.swapdims(-1, dim).reshape(-1, self.device_mesh.mesh.size(dim)).tolist()
             for line in lines:
-                self._by_ranks.setdefault(tuple(sorted(line)), group if dist.get_rank() in line else None)
+                is_kept = dist.get_rank() in line and group is not dist.group.WORLD
+                self._by_ranks.setdefault(tuple(sorted(line)), group if is_kept else None)
 
     def name(self, groups: Groups) -> str:
         """Return the name of the process group of this device, among the groups of a collective."""
@@ -65,12 +69,14 @@ class ProcessGroups:
         Args:
             groups: The devices of each.
         """
+        import torch.distributed as dist
+
         by_ranks = sorted({tuple(sorted(self.ranks[device] for device in group)) for group in groups})
         missing = [ranks for ranks in by_ranks if ranks not in self._by_ranks]
         if missing:
             self._by_ranks.update(_new_process_groups(missing, self.device_mesh))
         own_ranks = tuple(sorted(self.ranks[device] for device in self.members(groups)))
-        return self._by_ranks[own_ranks]
+        return self._by_ranks[own_ranks] or dist.group.WORLD
 
     @property
     def everyone(self) -> Any:
