@@ -173,7 +173,7 @@ def test_results_are_those_of_one_device(name: str) -> None:
     text, _ = PROGRAMS[name]
     arguments = sdy.propagate(text).main.regions[0].block.arguments
     rng = np.random.default_rng(0)
-    types = {"i8": np.int8, "f32": np.float32}
+    types = {"i8": np.int8, "i32": np.int32, "f32": np.float32}
     arrays = [rng.normal(scale=3, size=item.shape).astype(types[item.type.element_type]) for item in arguments]
     compare(text, *arrays)
 
