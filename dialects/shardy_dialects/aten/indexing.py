@@ -335,9 +335,7 @@ UPDATES = (
     *("index_reduce.default", "index_fill.int_Scalar", "index_fill.int_Tensor", "scatter.src", "scatter.value"),
     *("scatter_add.default", "scatter_reduce.two", "scatter.reduce", "scatter.value_reduce"),
 )
-_LOOK_UPS = (
-    *("index.Tensor", "_unsafe_index.Tensor", "index_select.default", "gather.default", "take_along_dim.default"),
-)
+_LOOK_UPS = ("index.Tensor", "_unsafe_index.Tensor", "index_select.default", "gather.default", "take_along_dim.default")
 FORMS: Mapping[str, Localize] = {
     "embedding.default": _localize_embedding,
     **dict.fromkeys(UPDATES, localize_update),
