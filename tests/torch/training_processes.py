@@ -35,13 +35,6 @@ def parallel_form(case: TrainedModel, model: nn.Module, mesh_name: str) -> nn.Mo
     return parallel
 
 
-def shortened(model: nn.Module) -> nn.Module:
-    """Return a model with one layer of several equal ones, as a compiler takes minutes for each."""
-    for stack in [module for module in model.modules() if isinstance(module, nn.ModuleList)]:
-        del stack[sum(str(layer) != str(stack[0]) for layer in stack) + 1 :]
-    return model
-
-
 def seen_of(name: str, folder: str) -> dict[str, Any]:
     """Return the largest differences of losses while a model trains, and then; and of its state on another mesh.
 
@@ -54,7 +47,7 @@ def seen_of(name: str, folder: str) -> dict[str, Any]:
     torch._inductor.config.fallback_random = True
     case = {**TRAINED_MODELS, **USER_MODELS}[model_name]
     torch.manual_seed(0)
-    plain = shortened(case.make()) if compiled == ["inductor"] else case.make()
+    plain = case.make()
     parallel = parallel_form(case, plain, mesh_name)
     run = torch.compile(parallel, fullgraph=True, backend=BACKENDS[compiled[0]]) if compiled else parallel
     optimizers = [torch.optim.AdamW(item.parameters(), lr=1e-3) for item in (plain, parallel)]
