@@ -25,8 +25,10 @@ from shardy_py.jax.calls import (
     devices_of_arguments,
     devices_of_shardings,
     lower_call,
+    memory_options,
     refuse_other_order,
 )
+from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
 from shardy_py.values import define, frozen
 
@@ -202,7 +204,7 @@ class JitFunction:
             OptionError: it cannot be called.
         """
         if not callable(function):
-            message = f"jit is of a {type(function).__name__}, not of a function"
+            message = f"jit takes a function, not {shown(function)}"
             raise OptionError(Diagnostic("invalid-argument", message, hint="sdy.jit(function, mesh)"))
         return cls(getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function, settings)
 
@@ -315,6 +317,7 @@ class JitFunction:
             donate_argnums=settings.donate,
             static_argnums=settings.static_numbers or None,
             static_argnames=settings.static_names or None,
+            **memory_options(in_shardings=settings.in_shardings, out_shardings=settings.out_shardings),
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
         mesh_devices = devices_of(settings.mesh)
