@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from attrs import evolve, field
 
@@ -30,6 +31,7 @@ from shardy_py.jax.calls import (
 )
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
+from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
@@ -324,6 +326,9 @@ class JitFunction:
         refuse_other_order(mesh_devices, settings_devices)
         devices = mesh_devices or settings_devices or devices_of_arguments(call)
         result = settings.propagate(lowered)
+        for item in result.warnings:
+            if item.code == REDUCED:
+                warn(item.show("warning"), stacklevel=5)
         traced_devices = None if result.signature is None else result.signature.devices
         refuse_other_order(mesh_devices or settings_devices, traced_devices)
         lowered_call = self._calls[key] = LoweredCall(lowered, result, settings, devices)

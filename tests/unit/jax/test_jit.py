@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 pytest.importorskip("jax")
@@ -107,6 +109,17 @@ def test_as_a_decorator() -> None:
 
     assert (double.__name__, double.__doc__, repr(double)) == ("double", "Twice.", "<sdy.jit of double>")
     assert np.allclose(double(X), 2 * X)
+
+
+def test_a_sharding_that_does_not_divide_is_warned_of() -> None:
+    """The result has the rest of it, and the warning says so once for a call of new shapes."""
+    run = sdy.jit(lambda x: x * 2, {"x": 4}, out_shardings=P("x"))
+    with pytest.warns(UserWarning, match=r"given for result result0 .* becomes \[\{\"x\":\(1\)2\}, \{\}\]"):
+        run.lower(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.lower(X)
+        run.lower(np.ones((4, 3), np.float32))
 
 
 def test_shardings_name_memories() -> None:
