@@ -104,6 +104,19 @@ def test_effects_in_order_do_not_move_shardings(in_shardings, out_shardings) -> 
     assert (result.in_specs(), result.out_specs()) == ((P(), P("x", None)), {"s": P(), "y": P("x", None)})
 
 
+def test_arguments_and_results_are_asked_for_by_their_names() -> None:
+    """Those of JAX, beside the numbered ones."""
+    program = jax.jit(model).lower(PARAMS, X, scale=2.0)
+    result = propagate(program, {"x": 4}, in_shardings={"params['w']": P(None, "x")})
+    names = ("params['w']", "result['y']", "result0")
+    assert [str(result.sharding(name)) for name in names] == [
+        '<@mesh, [{}, {"x"}]>',
+        str(result.results[2]),
+        str(result.results[0]),
+    ]
+    assert result.devices("params['w']")[1] == (slice(0, 3), slice(1, 2))
+
+
 def test_a_sharding_for_all_in_an_argument_or_result() -> None:
     """One entry per argument or result counts for all arrays in it, as in `jax.jit`."""
     program = jax.jit(lambda x, pair: ({"a": x, "b": pair["b"]}, pair["c"])).lower(X, {"b": X, "c": X})
