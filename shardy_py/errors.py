@@ -118,10 +118,12 @@ def did_you_mean(name: str, known: Iterable[str], *, otherwise: str = "", likene
     return f"did you mean {' or '.join(close)}?" if close else otherwise
 
 
-def unknown_name(code: str, message: str, name: str, known: Iterable[str]) -> Diagnostic:
+def unknown_name(code: str, message: str, name: object, known: Iterable[str]) -> Diagnostic:
     """Return a diagnostic for a name that does not exist, with the closest ones that do."""
     names = sorted(known)
-    return Diagnostic(code, message, hint=did_you_mean(name, names, otherwise=f"known: {', '.join(names) or 'none'}"))
+    otherwise = f"known: {', '.join(names) or 'none'}"
+    hint = did_you_mean(name, names, otherwise=otherwise) if isinstance(name, str) else otherwise
+    return Diagnostic(code, message, hint=hint)
 
 
 class RuleWarning(UserWarning):

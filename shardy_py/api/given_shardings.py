@@ -85,16 +85,19 @@ class _Kind:
         noun: What one of them is called.
         name: Its name by its number.
         values: Those of a function.
+        attributes: The attribute of a function with the attributes of each.
     """
 
     option: str
     noun: str
     name: Callable[[int], str]
     values: Callable[[Op], MainValues]
+    attributes: str
 
 
-_ARGUMENT = _Kind("in_shardings", "argument", argument_name, main_arguments)
-_RESULT = _Kind("out_shardings", "result", result_name, main_results)
+_ARGUMENT = _Kind("in_shardings", "argument", argument_name, main_arguments, "arg_attrs")
+_RESULT = _Kind("out_shardings", "result", result_name, main_results, "res_attrs")
+_MEMORY_KIND = "mhlo.memory_kind"
 
 
 def _apply(
@@ -113,6 +116,7 @@ def _apply(
                 if spec is None:
                     continue
                 sharding = _checked(program, value, spec, mesh_name)
+                _refuse_other_memory(function, value, spec, kind)
                 _refuse_other_name(annotated.get(value.id), names, sharding)
                 annotated[value.id] = names, key, sharding
                 program.shardings[value.id] = sharding
@@ -120,6 +124,25 @@ def _apply(
             problems += (_located(item, function, key, kind) for item in error.diagnostics)
     if problems:
         raise OptionError(*problems)
+
+
+def _refuse_other_memory(function: Op, value: Value, spec: Any, kind: _Kind) -> None:
+    """Check that a sharding names no memory but that in which the module has the argument or result.
+
+    Raises:
+        OptionError: it does.
+    """
+    from shardy_py.api.specs import memory_of_spec
+
+    memory = memory_of_spec(spec)
+    if memory is None:
+        return
+    attributes = function.attributes.get(kind.attributes) or ()
+    own = str(attributes[value.index].get(_MEMORY_KIND, "")).strip('"') if value.index < len(attributes) else ""
+    if memory != own:
+        message = f"it is in the memory {memory!r}, where the module does not have the {kind.noun}"
+        hint = f"give it to jax.jit({kind.option}=...), of which the module is lowered"
+        raise OptionError(Diagnostic("other-memory", message, hint=hint))
 
 
 def _refuse_other_name(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shardy_py.api.main_function import argument_aliases, arguments_of, main_arguments
+from shardy_py.api.main_function import (
+    argument_aliases,
+    argument_names,
+    arguments_of,
+    main_arguments,
+    result_name,
+    result_names,
+)
 from shardy_py.api.summary import sharding_of
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.frontends.select import frontend_of
@@ -26,8 +33,9 @@ class ValueNames:
 
     Args:
         main: The main function, whose arguments have numbers.
-        by_name: The values by their name in the text, without the percent sign. A name that several functions or
-            regions use means the main function's value, or else the first.
+        by_name: The values by their name in the text, without the percent sign, and the arguments and results of the
+            main function by their own names. A name that several functions or regions use means the main function's
+            value, or else the first.
         by_native: The values by the frontend's native ones.
     """
 
@@ -48,8 +56,13 @@ class ValueNames:
                     by_name.setdefault(name.removeprefix("%"), value)
                     if native is not None:
                         by_native[native] = value
+        arguments, results = arguments_of(main), main.function_results
         for name, number in argument_aliases(main).items():
-            by_name.setdefault(name, arguments_of(main)[number])
+            by_name.setdefault(name, arguments[number])
+        numbered = map(result_name, range(len(results)))
+        for names, values in ((argument_names(main), arguments), (result_names(main), results), (numbered, results)):
+            for name, value in zip(names, values, strict=True):
+                by_name.setdefault(name, value)
         return cls(main, by_name, by_native)
 
     def find(self, key: Any) -> Value:

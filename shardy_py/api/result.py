@@ -106,7 +106,8 @@ class CoreResult:
 
         Args:
             value: A `Value` of the program; a native value of the module; the number of an argument of the main
-                function; or a name as the text prints it (``"%5"``, ``"%5#1"``, ``"arg0"``).
+                function; or a name as the text prints it (``"%5"``, ``"%5#1"``, ``"arg0"``), or that an argument or a
+                result of the main function has (``"params['w']"``, ``"result0"``).
 
         Raises:
             OptionError: there is no such value.

@@ -29,6 +29,14 @@ def mesh_of_spec(spec: Any) -> Mesh | None:
     return as_mesh(spec.mesh) if _is_named_sharding(spec) else None
 
 
+def memory_of_spec(spec: Any) -> str | None:
+    """Return the memory that a ``NamedSharding`` of JAX names besides that in which its devices compute, or None."""
+    kind = getattr(spec, "memory_kind", None) if _is_named_sharding(spec) else None
+    devices = getattr(spec.mesh, "devices", None) if kind is not None else None
+    default = "device" if devices is None else devices.flat[0].default_memory().kind
+    return None if kind == default else kind
+
+
 def as_sharding(spec: Any, *, rank: int, mesh_name: str, mesh: Mesh) -> TensorSharding:
     """Return any form of sharding as a `TensorSharding`.
 

@@ -159,15 +159,20 @@ def _place(error: BaseException) -> str:
 
 
 def _writes_to_stdout(command: click.Command, ctx: click.Context) -> bool:
-    """Return whether an option names stdout as its file; no more than one may write there.
+    """Return whether an option names stdout as its file; no more than one may, and neither a folder nor a store.
 
     Raises:
-        OptionError: several do.
+        OptionError: several do, or a folder or a store.
     """
     options = [option for option in command.params if isinstance(option, click.Option)]
     paths = [option for option in options if isinstance(option.type, click.Path) and not option.type.exists]
-    files = [option for option in paths if option.metavar != "DIR"]
-    names = [option.opts[-1] for option in files if ctx.params.get(str(option.name)) == STDOUT]
+    given = [option for option in paths if ctx.params.get(str(option.name)) == STDOUT]
+    # A store is read again, a folder has several files.
+    for option in given:
+        if option.metavar == "DIR" or option.name == "store":
+            message = f"{option.opts[-1]} cannot be {STDOUT}, which is stdout"
+            raise OptionError(Diagnostic("option-conflict", message, hint=f"give a {option.metavar} of another name"))
+    names = [option.opts[-1] for option in given]
     if names and ctx.params.get("as_json"):
         names.append("--json")
     if len(names) > 1:

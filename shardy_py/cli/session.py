@@ -35,7 +35,10 @@ def parse_mesh_sizes(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, _, size = (item.strip() for item in part.partition("="))
         number = parse_integer(size)
-        if not name or number is None or name in sizes:
+        if name in sizes:
+            message = f"--mesh {text}: the axis {name!r} is there twice"
+            raise OptionError(Diagnostic("invalid-mesh", message, hint="give each axis a name of its own"))
+        if not name or number is None:
             raise OptionError(
                 Diagnostic("invalid-mesh", f"--mesh {text}: {part!r} is not NAME=SIZE", hint="--mesh data=4,model=2")
             )

@@ -258,10 +258,21 @@ class Session:
                 results, rather than that of Shardy's explicit reshards.
 
         Raises:
-            ShardyError: a pass cannot handle the program.
+            ShardyError: the solution is of another session, or a pass cannot handle the program.
         """
+        self._check_solution(solution)
         with no_garbage_collection(), refuse_deep_nesting(self.main):
             return self._finisher.finish(solution, last_pass=last_pass, like_partitioner=like_partitioner)
+
+    def _check_solution(self, solution: Solution) -> None:
+        """Check that a solution is of this session, or of one that starts with other shardings.
+
+        Raises:
+            OptionError: it is of another program.
+        """
+        if solution.problem.slot_values is not self.problem.slot_values:
+            message = f"the solution is of another session than {self!r}"
+            raise OptionError(Diagnostic("other-session", message, hint="solve the program with this session"))
 
     @checked
     def evaluate(
@@ -362,6 +373,7 @@ class Session:
         Raises:
             ShardyError: an option is not valid, or a pass cannot handle the program.
         """
+        self._check_solution(solution)
         return self._estimate(solution, PriceSetting.of(machine, axes=axes, layout=layout, profile=profile))
 
     def _estimate(self, solution: Solution, setting: PriceSetting) -> Evaluation:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from shardy_py.api.specs import memory_of_spec
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.arguments import array_values
@@ -13,7 +14,7 @@ from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
-from shardy_py.jax.signature import JaxSignature
+from shardy_py.jax.signature import JaxSignature, is_leaf
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -136,6 +137,21 @@ class CallArguments:
         import jax
 
         return jax.tree.flatten(self.dynamic)
+
+
+def memory_options(**shardings: Any) -> dict[str, Any]:
+    """Return options of `jax.jit` with those shardings that name a memory, which the lowered module has to say.
+
+    Args:
+        shardings: Trees of shardings in any form, by option.
+    """
+    import jax
+
+    def of_memory(leaf: Any) -> Any:
+        return leaf if memory_of_spec(leaf) is not None else None
+
+    trees = {name: jax.tree.map(of_memory, tree, is_leaf=is_leaf) for name, tree in shardings.items()}
+    return {name: tree for name, tree in trees.items() if jax.tree.leaves(tree)}
 
 
 def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardings: bool, **options: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from attrs import evolve, field
 
@@ -25,9 +26,12 @@ from shardy_py.jax.calls import (
     devices_of_arguments,
     devices_of_shardings,
     lower_call,
+    memory_options,
     refuse_other_order,
 )
+from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
+from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
@@ -202,7 +206,7 @@ class JitFunction:
             OptionError: it cannot be called.
         """
         if not callable(function):
-            message = f"jit is of a {type(function).__name__}, not of a function"
+            message = f"jit takes a function, not {shown(function)}"
             raise OptionError(Diagnostic("invalid-argument", message, hint="sdy.jit(function, mesh)"))
         return cls(getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function, settings)
 
@@ -315,12 +319,16 @@ class JitFunction:
             donate_argnums=settings.donate,
             static_argnums=settings.static_numbers or None,
             static_argnames=settings.static_names or None,
+            **memory_options(in_shardings=settings.in_shardings, out_shardings=settings.out_shardings),
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
         mesh_devices = devices_of(settings.mesh)
         refuse_other_order(mesh_devices, settings_devices)
         devices = mesh_devices or settings_devices or devices_of_arguments(call)
         result = settings.propagate(lowered)
+        for item in result.warnings:
+            if item.code == REDUCED:
+                warn(item.show("warning"), stacklevel=5)
         traced_devices = None if result.signature is None else result.signature.devices
         refuse_other_order(mesh_devices or settings_devices, traced_devices)
         lowered_call = self._calls[key] = LoweredCall(lowered, result, settings, devices)

@@ -25,6 +25,7 @@ class JaxSignature:
         host_callbacks: The functions of this process that the module calls.
         alive: What has to live as long as these may be called.
         devices: The devices that the function was lowered for, in the order of its mesh; None where that is not known.
+        tokens: The number of tokens in front of the arguments and results of the module, for effects in order.
         returns_trees: Whether results are in their tree also where that is one array or a flat tuple or list.
     """
 
@@ -35,6 +36,7 @@ class JaxSignature:
     host_callbacks: tuple[Any, ...] = field(default=(), repr=False)
     alive: Any = field(default=None, repr=False)
     devices: tuple[Any, ...] | None = field(default=None, repr=False)
+    tokens: int = 0
     returns_trees: bool = False
 
     def flatten_arguments(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any] | None:
@@ -64,7 +66,7 @@ class JaxSignature:
         return self.out_tree == jax.tree.structure(0) or self.out_tree in flat
 
     def flat_shardings(self, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
-        """Return given shardings by argument and result; trees, as `jax.jit` takes them, one after the other.
+        """Return given shardings by argument and result of the module; trees, as `jax.jit` takes them, flat.
 
         Raises:
             OptionError: they are trees, and not those of the function.
@@ -74,7 +76,7 @@ class JaxSignature:
         if is_tree(in_shardings) or is_one_sharding(in_shardings) or _has_one_each(in_shardings, positional):
             in_shardings = self.flatten_shardings(in_shardings)
         elif _is_sequence(in_shardings) and len(in_shardings) == self.in_tree.num_leaves:
-            in_shardings = [in_shardings[number] for number in self.used]
+            in_shardings = self._behind_tokens([in_shardings[number] for number in self.used])
         if (
             is_tree(out_shardings)
             or is_one_sharding(out_shardings)
@@ -82,6 +84,8 @@ class JaxSignature:
             or _has_one_each(out_shardings, self.out_tree)
         ):
             out_shardings = self.flatten_shardings(out_shardings, of_results=True)
+        elif _is_sequence(out_shardings) and len(out_shardings) == self.out_tree.num_leaves:
+            out_shardings = self._behind_tokens(list(out_shardings))
         return in_shardings, out_shardings
 
     def _has_keys_of_results(self, shardings: Any) -> bool:
@@ -92,7 +96,7 @@ class JaxSignature:
         return isinstance(results, Mapping) and set(shardings) == set(results)
 
     def flatten_shardings(self, shardings: Any, *, of_results: bool = False) -> list[Any]:
-        """Return shardings in a tree, or in one that stops above the leaves, one for each argument or result.
+        """Return shardings in a tree, or in one that stops above the leaves, by argument or result of the module.
 
         Args:
             shardings: The tree, as ``in_shardings`` or ``out_shardings`` of `jax.jit`; a leaf counts for all below it.
@@ -109,7 +113,11 @@ class JaxSignature:
             numbered = numbered[0]
         flat: list[Any] = [None] * tree.num_leaves
         _assign(shardings, numbered, flat, "results" if of_results else "arguments")
-        return flat if of_results else [flat[number] for number in self.used]
+        return self._behind_tokens(flat if of_results else [flat[number] for number in self.used])
+
+    def _behind_tokens(self, shardings: list[Any]) -> list[Any]:
+        """Return shardings of arrays as those of the module, in which tokens stand before the arrays."""
+        return [None] * self.tokens + shardings
 
     def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
         """Return values of arguments or results in their tree; arguments that the module has not have None."""
@@ -149,7 +157,16 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
     types = jax.tree.leaves(getattr(source, "out_avals", None) or details.get("global_out_avals"))
     if len(types) != out_tree.num_leaves:
         types = jax.tree.leaves(source.out_info)
-    return JaxSignature(in_tree, out_tree, used, tuple(types), callbacks, details.get("keepalive"), _devices(details))
+    return JaxSignature(
+        in_tree,
+        out_tree,
+        used,
+        tuple(types),
+        callbacks,
+        alive=details.get("keepalive"),
+        devices=_devices(details),
+        tokens=tokens,
+    )
 
 
 def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -165,7 +182,7 @@ def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 def _is_sequence(shardings: Any) -> bool:
     """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
-    return isinstance(shardings, (tuple, list)) and not _is_leaf(shardings)
+    return isinstance(shardings, (tuple, list)) and not is_leaf(shardings)
 
 
 def _has_one_each(shardings: Any, tree: Any) -> bool:
@@ -188,7 +205,7 @@ def is_tree(shardings: Any) -> bool:
 
 def is_one_sharding(sharding: Any) -> bool:
     """Return whether this is a ``PartitionSpec`` or a ``NamedSharding`` of JAX, not a sequence of shardings."""
-    return sharding is not None and not isinstance(sharding, (str, tuple, list, Mapping)) and _is_leaf(sharding)
+    return sharding is not None and not isinstance(sharding, (str, tuple, list, Mapping)) and is_leaf(sharding)
 
 
 def context_mesh() -> Any:
@@ -200,7 +217,7 @@ def context_mesh() -> Any:
     return None if mesh is None or mesh.empty else mesh
 
 
-def _is_leaf(item: Any) -> bool:
+def is_leaf(item: Any) -> bool:
     """Return whether something is one sharding: also None, a text, and a tuple of names of axes."""
     if item is None or isinstance(item, str) or hasattr(item, "spec") or hasattr(item, "dim_shardings"):
         return True
@@ -218,7 +235,7 @@ def _assign(shardings: Any, numbered: Any, flat: list[Any], noun: str) -> None:
     """Enter a sharding for each number in a tree."""
     import jax
 
-    if isinstance(numbered, int) or _is_leaf(shardings):
+    if isinstance(numbered, int) or is_leaf(shardings):
         for number in jax.tree.leaves(numbered):
             flat[number] = shardings
         return

@@ -8,6 +8,7 @@ from attrs import field
 
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, SHARDING_GROUP
 from shardy_py.ir.graph.program import Block, Op, Program, Region
+from shardy_py.ir.graph.symbols import has_body
 from shardy_py.ir.graph.types import Type, function_type
 from shardy_py.ir.interfaces.local import LocalEmitter, LocalOps, LocalValue, local_form
 from shardy_py.ir.interfaces.ops import OpSemantics
@@ -81,7 +82,9 @@ class Converter:
             ShardyError: an op has no local form.
         """
         for function in self.program.functions.values():
-            self._convert_function(function)
+            # A declaration keeps its type: calls of it have whole operands and results.
+            if has_body(function):
+                self._convert_function(function)
         check_calls(self.program)
 
     def _convert_function(self, function: Op) -> None:

@@ -9,8 +9,11 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.jax.devices import choose_devices
+from shardy_py.jax.named_shardings import over_mesh
 from shardy_py.mpmd.partitioning import read_topology
 from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
+from shardy_py.support.arguments import shown
 from shardy_py.values import define, frozen
 
 
@@ -19,7 +22,7 @@ def jit(
     *,
     topology: Mapping[str, Any],
     assignment: Mapping[str, str] | Iterable[str],
-    schedule: str = "1F1B",
+    schedule: str | None = "1F1B",
     in_shardings: Any = None,
     devices: Mapping[str, Sequence[Any]] | None = None,
     **options: Any,
@@ -32,7 +35,7 @@ def jit(
         function: The function; without one, `jit` returns a decorator.
         topology: Name to mesh: a mapping of axis sizes, a `Mesh`, or a mesh of JAX, whose devices are used.
         assignment: Name of a computation or tensor to mesh; see `partition`.
-        schedule: The name of the schedule.
+        schedule: The name of the schedule; None for the order of the program.
         in_shardings: The specs of arguments, in the tree that `jax.jit` takes; axes are those of the first mesh.
         devices: The devices of each mesh; by default each gets the next ones of ``jax.devices()``.
         options: Options of `partition`, such as ``infer_transfers``.
@@ -54,7 +57,7 @@ class _Settings:
 
     topology: Mapping[str, Any]
     assignment: Mapping[str, str] | Iterable[str]
-    schedule: str
+    schedule: str | None
     in_shardings: Any
     devices: Mapping[str, Sequence[Any]] | None
     options: Mapping[str, Any]
@@ -154,17 +157,27 @@ class PipelineFunction:
         return devices or None
 
     def _in_shardings(self) -> Any:
-        """Return the shardings of arguments over a mesh of JAX like the first one of the topology."""
+        """Return the shardings of arguments over a mesh of JAX like the first one of the topology.
+
+        Raises:
+            OptionError: one is not a spec of this mesh, or there are too few devices.
+        """
         import jax
         import numpy
-        from jax.sharding import NamedSharding, PartitionSpec
+        from jax.sharding import PartitionSpec
 
-        _, mesh = read_topology(self._settings.topology).meshes[0]
-        devices = numpy.array(jax.devices()[: mesh.total_size], dtype=object)
+        name, mesh = read_topology(self._settings.topology).meshes[0]
+        devices = numpy.array(choose_devices(mesh.total_size, None, {name: mesh}), dtype=object)
         sizes = {axis.name: axis.size for axis in mesh.axes}
         jax_mesh = jax.sharding.Mesh(devices.reshape(tuple(sizes.values())), tuple(sizes))
+
+        def over_first_mesh(spec: Any) -> Any:
+            if not isinstance(spec, PartitionSpec):
+                message = f"in_shardings has {shown(spec)}, which is not a PartitionSpec"
+                hint = f"give specs over the axes of the first mesh, {name!r}"
+                raise OptionError(Diagnostic("invalid-in-shardings", message, hint=hint))
+            return over_mesh(spec, jax_mesh)
+
         return jax.tree_util.tree_map(
-            lambda spec: NamedSharding(jax_mesh, spec),
-            self._settings.in_shardings,
-            is_leaf=lambda item: isinstance(item, PartitionSpec),
+            over_first_mesh, self._settings.in_shardings, is_leaf=lambda item: isinstance(item, PartitionSpec)
         )

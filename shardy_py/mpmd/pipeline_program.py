@@ -135,7 +135,7 @@ def partition(
     topology: Mapping[str, Any],
     assignment: Mapping[str, str] | Iterable[str],
     *,
-    schedule: str = "1F1B",
+    schedule: str | None = "1F1B",
     input_meshes: Mapping[int, str] | None = None,
     output_meshes: Mapping[int, str] | None = None,
     infer_transfers: bool = True,
@@ -153,7 +153,7 @@ def partition(
         assignment: Name of a computation, tensor or function to mesh: ``{"stage1": "m1"}``, also with a stage,
             ``"m1/0"``, or a memory, ``"m1#pinned_host"``. For ONNX, a name is the scope of nodes, for PyTorch the
             path of a submodule.
-        schedule: The name of the schedule.
+        schedule: The name of the schedule; None for the order of the program, as its name ``None``.
         input_meshes: Number of an argument to mesh; others are inferred.
         output_meshes: Number of a result to mesh.
         infer_transfers: Whether values may move between meshes where no name asks for it.
@@ -171,7 +171,7 @@ def partition(
         source,
         topology,
         _items(assignment),
-        schedule=schedule,
+        schedule=str(schedule),
         inputs=_items(input_meshes or {}),
         outputs=_items(output_meshes or {}),
         infer_transfers=infer_transfers,

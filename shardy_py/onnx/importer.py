@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from attrs import field
 from onnx import ModelProto, NodeProto
+from onnx.inliner import inline_local_functions
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.builder import Builder
@@ -53,12 +54,14 @@ class OnnxOrigin:
 
 
 def import_model(model: ModelProto, *, frontend: Frontend) -> Program:
-    """Return the op graph of a model.
+    """Return the op graph of a model, with the bodies of its own functions in the places of their nodes.
 
     Raises:
         UnsupportedError: the type of a tensor is not known.
         ParseError: ONNX refuses the model.
     """
+    if model.functions:
+        model = inline_local_functions(model)
     program = _Importer(model).run()
     program.frontend = frontend
     return program

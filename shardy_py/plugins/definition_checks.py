@@ -271,6 +271,9 @@ def check_sizes(sizes: Any, *, op: str) -> None:
     Raises:
         PluginError: it is not a function of the op and of a function that returns integers.
     """
+    if sizes is not None and not callable(sizes):
+        hint = "sizes=lambda op, numbers_of: ResultSizes(op.operands[0].type.shape)"
+        raise refuse("invalid-sizes", f"sizes is {shown(sizes)}, not a function", op, hint=hint)
     check_callable(sizes, op=op, code="invalid-sizes", what="sizes", arguments=("op", "numbers_of"))
 
 

@@ -39,7 +39,8 @@ def given_registry(
 ) -> Registry:
     """Return the cached `Registry.from_entry_points` of the installed plugins and of others.
 
-    The other plugins are asked each time, as an op may have been added to one of their dialects.
+    The other plugins are asked each time, as an op may have been added to one of their dialects. Lists of plugins that
+    contribute the same, in any order, have one registry.
 
     Args:
         plugins: More plugins besides the installed ones.
@@ -53,7 +54,7 @@ def given_registry(
     from shardy_py.plugins.manager import contributions
 
     try:
-        contributed = contributions(plugins)
+        contributed = tuple(map(contributions, plugins))
     except PluginError:
         # Built without the cache, it says so in the way that the caller wants.
         return Registry.from_entry_points(plugins=plugins, blocked=blocked, options=options, skip_broken=skip_broken)
@@ -78,20 +79,20 @@ def with_framework_dialects(registry: Registry) -> Registry:
 
 @frozen(eq=False)
 class _Given:
-    """Plugins with their contributions; equal where all are the same objects."""
+    """Plugins with their names and contributions; equal where these are the same, in any order."""
 
     plugins: tuple[object, ...]
-    contributed: tuple[object, ...]
+    contributed: tuple[tuple[str, tuple[object, ...]], ...]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Given) and self._ids == other._ids
+        return isinstance(other, _Given) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._ids)
+        return hash(self._key)
 
     @property
-    def _ids(self) -> tuple[int, ...]:
-        return tuple(map(identity, (*self.plugins, *self.contributed)))
+    def _key(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple(sorted((name, tuple(map(identity, objects))) for name, objects in self.contributed))
 
 
 @lru_cache(maxsize=8)

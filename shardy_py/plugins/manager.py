@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -136,20 +137,22 @@ def load_plugins(
     return loaded
 
 
-def contributions(plugins: Iterable[object]) -> tuple[object, ...]:
-    """Return all objects that plugins contribute now: definitions, passes, frontends and priorities.
+def contributions(plugin: object) -> tuple[str, tuple[object, ...]]:
+    """Return the name of a plugin with all objects that it contributes now: definitions, passes, frontends and so on.
+
+    A module is among them, as it takes the place of its installed plugin.
 
     Raises:
-        PluginError: a plugin has unknown hooks, or a hook fails or returns something else.
+        PluginError: the plugin has unknown hooks, or a hook fails or returns something else.
     """
-    contributed: list[object] = []
-    for plugin in plugins:
-        answers = _ask(Candidate(_name(plugin), "", partial(_same, plugin)))
-        for dialect in answers.dialects:
-            contributed += (dialect, *dialect.definitions, *dialect.types)
-        contributed += (plugin, *answers.passes, *answers.frontends, *answers.priorities, *answers.emitters)
-        contributed += answers.devices
-    return tuple(contributed)
+    name = _name(plugin)
+    answers = _ask(Candidate(name, "", partial(_same, plugin)))
+    definitions = [(dialect, *dialect.definitions, *dialect.types) for dialect in answers.dialects]
+    contributed = [*chain.from_iterable(definitions), *answers.passes, *answers.frontends, *answers.priorities]
+    contributed += [*answers.emitters, *answers.devices]
+    if isinstance(plugin, ModuleType):
+        contributed.append(plugin)
+    return f"{name} {answers.source}", tuple(contributed)
 
 
 def create_manager() -> pluggy.PluginManager:

@@ -18,6 +18,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.graphs import callee_of
 from shardy_py.ir.graph.op_names import MANUAL_COMPUTATION, MESH
 from shardy_py.ir.graph.program import Block, Op, Program, Value
+from shardy_py.ir.graph.symbols import check_has_body, has_body
 from shardy_py.ir.interfaces.ops import Contraction, PassThrough, Reshape
 from shardy_py.plugins import Registry
 from shardy_py.sharding.manual_axes import resolve_mesh
@@ -74,8 +75,9 @@ class Flattener:
         """Return the main function.
 
         Raises:
-            UnsupportedError: functions are recursive.
+            UnsupportedError: functions are recursive, or the main function has no body.
         """
+        check_has_body(main)
         self._runs, self._open = [1.0], [False]
         section = Section()
         block = main.regions[0].blocks[0]
@@ -135,6 +137,8 @@ class Flattener:
     def _is_entered(self, op: Op, kind: OpKind, section: Section, names: _Names, parts: int) -> bool:
         """Enter what a call, a manual computation, a view or a sole branch is the same as; return whether it is one."""
         if (callee := callee_of(op)) is not None:
+            if not has_body(self.program.functions[callee]):
+                return False
             self._call(op, callee, section, names, parts)
         elif op.name == MANUAL_COMPUTATION:
             self._manual(op, section, names, parts)

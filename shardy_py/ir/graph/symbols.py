@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.errors import Diagnostic, UnsupportedError, VerificationError
 from shardy_py.ir.graph.attributes import SymbolRef
 from shardy_py.ir.graph.graphs import call_graph, callee_of, check_no_recursion
 from shardy_py.ir.graph.op_names import CALL, FUNCTION
@@ -95,6 +95,18 @@ def set_callee(call: Op, name: str) -> None:
 def has_body(function: Op) -> bool:
     """Return whether a function is more than a declaration."""
     return bool(function.regions and function.regions[0].blocks)
+
+
+def check_has_body(function: Op) -> None:
+    """Check that a function is more than a declaration.
+
+    Raises:
+        UnsupportedError: it is not.
+    """
+    if not has_body(function):
+        message = f"the function {symbol(function.attributes[SYMBOL_NAME])} has no body"
+        hint = "give the module with its definition"
+        raise UnsupportedError(Diagnostic("no-body", message, function.location, function.name, hint))
 
 
 def calls_callees_first(program: Program) -> list[Op]:

@@ -16,6 +16,7 @@ from shardy_py.ir.graph.op_names import MESH
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.graph.program_copy import copy_program
 from shardy_py.ir.graph.shardings import entry_arguments
+from shardy_py.ir.graph.symbols import check_has_body
 from shardy_py.ir.graph.walk import ops_named
 from shardy_py.ir.interfaces.passes import Pass, PassContext
 from shardy_py.jax.arguments import ArrayType, array_types, array_values
@@ -179,6 +180,7 @@ class _Source:
         if main is None:
             message = "the module has no function named main"
             raise UnsupportedError(Diagnostic("no-main", message, hint="call the function that the devices run main"))
+        check_has_body(main)
         _refuse_side_effects(program)
         is_dynamic = put_numbers(program)
         mesh = _extend_meshes(program)

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import field
+from attrs import field, fields
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.mpmd.schedules.actions import (
@@ -20,6 +20,7 @@ from shardy_py.mpmd.schedules.actions import (
     Action,
 )
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule, dependences, order_of_execution
+from shardy_py.support.arguments import shown
 from shardy_py.values import frozen
 
 
@@ -226,9 +227,9 @@ def simulate(schedule: PipelineSchedule, times: StageTimes | Mapping[str, float]
 
     Raises:
         VerificationError: an action is missing or stands there twice, or the schedule is a deadlock.
-        OptionError: a time is negative.
+        OptionError: a time is negative, or of no part of a stage.
     """
-    values = times if isinstance(times, StageTimes) else StageTimes(**dict(times or {}))
+    values = _stage_times(times)
     meshes, count = schedule.meshes_of_actions(), schedule.stage_count
     free = [0.0] * schedule.mesh_count
     ends: dict[Action, float] = {}
@@ -241,3 +242,13 @@ def simulate(schedule: PipelineSchedule, times: StageTimes | Mapping[str, float]
         free[mesh] = ends[action] = start + values.of(action)
         events.append(Event(mesh, action, start, ends[action]))
     return Timeline(schedule, values, tuple(events))
+
+
+def _stage_times(times: StageTimes | Mapping[str, float] | None) -> StageTimes:
+    if isinstance(times, StageTimes):
+        return times
+    names = [part.name for part in fields(StageTimes)]
+    if times is None or (isinstance(times, Mapping) and set(times) <= set(names)):
+        return StageTimes(**dict(times or {}))
+    hint = f"give a mapping from {', '.join(names)} to their times"
+    raise OptionError(Diagnostic("invalid-time", f"{shown(times)} are not the times of a stage", hint=hint))

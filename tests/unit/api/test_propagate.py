@@ -38,7 +38,7 @@ def test_every_value_can_be_asked_for() -> None:
     """The sharding of a value is found by number, by printed name, by the program's and by the native value."""
     result = propagated()
     native = result.module.body.operations[1].regions[0].blocks[0].operations[0].results[0]
-    for key in ("%0", "0", "%1#0", native, result.value("%0")):
+    for key in ("%0", "0", "%1#0", native, result.value("%0"), "result0"):
         assert str(result.sharding(key)) == EXPECTED
     for key in (0, "arg0", "%arg0"):
         assert str(result.sharding(key)) == '<@mesh, [{"a"}, {}]>'

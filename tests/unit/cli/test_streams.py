@@ -73,6 +73,23 @@ def test_reports_make_way_for_an_output(arguments: str, start: str, report: str,
     assert report in done.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "propagate m.mlir --dump-dir -",
+        "emit m.mlir --stages -",
+        "explore m.mlir --model-explorer -",
+        "compare m.mlir --jobs 1 --store -",
+    ],
+)
+def test_folders_and_stores_are_not_standard_output(arguments: str, tmp_path: Path) -> None:
+    """A dash in their place is an error that names the option, and nothing is written."""
+    done = run(SHARDY, arguments, tmp_path)
+    assert done.returncode == 2
+    assert f"{arguments.split()[-2]} cannot be -, which is stdout" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["m.mlir"]
+
+
 def test_one_output_is_written_to_standard_output(tmp_path: Path) -> None:
     """Two of them there could not be told apart."""
     done = run(SHARDY, "propagate m.mlir -o - --json", tmp_path)

@@ -126,6 +126,15 @@ def test_values_keep_their_ids():
     assert "stablehlo.negate" not in {op.name for op in finished.walk()}
 
 
+def test_a_solution_of_another_session_is_refused():
+    """Its numbers mean other values; a session that starts with other shardings has the same values."""
+    session, other = Session.open(SMALL), Session.open(SMALL)
+    for use in (session.finish, session.price):
+        with pytest.raises(OptionError, match="the solution is of another session"):
+            use(other.solve())
+        use(session.with_shardings({0: None}).solve())
+
+
 def test_a_session_takes_in_shardings_and_a_mesh():
     """What the caller gives counts as in `propagate`."""
     text = "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> { return %x : tensor<8xf32> }"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 pytest.importorskip("jax")
@@ -109,9 +111,33 @@ def test_as_a_decorator() -> None:
     assert np.allclose(double(X), 2 * X)
 
 
+def test_a_sharding_that_does_not_divide_is_warned_of() -> None:
+    """The result has the rest of it, and the warning says so once for a call of new shapes."""
+    run = sdy.jit(lambda x: x * 2, {"x": 4}, out_shardings=P("x"))
+    with pytest.warns(UserWarning, match=r"given for result result0 .* becomes \[\{\"x\":\(1\)2\}, \{\}\]"):
+        run.lower(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.lower(X)
+        run.lower(np.ones((4, 3), np.float32))
+
+
+def test_shardings_name_memories() -> None:
+    """Arguments and results lie in the memory that their shardings name, as with `jax.jit`."""
+    host = NamedSharding(jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,)), P("x"), memory_kind="pinned_host")
+    run = sdy.jit(
+        lambda x, y: {"sum": x + y, "x": x * 2}, in_shardings=(host, None), out_shardings={"sum": host, "x": P()}
+    )
+    results = run(X, X)
+    kinds = {name: array.sharding.memory_kind for name, array in results.items()}
+    assert kinds == {"sum": "pinned_host", "x": jax.devices()[0].default_memory().kind}
+    assert np.allclose(results["sum"], 2 * X)
+    assert run.lower(X, X).compile().in_shardings[0].memory_kind == "pinned_host"
+
+
 def test_what_is_no_function() -> None:
     """What cannot be called, and static arguments that cannot be hashed, are errors that say so."""
-    with pytest.raises(sdy.OptionError, match="jit is of a int, not of a function"):
+    with pytest.raises(sdy.OptionError, match="jit takes a function, not 3"):
         sdy.jit(3)
     with pytest.raises(sdy.OptionError, match="unhashable-argument"):
         sdy.jit(lambda x, y: x, static_argnums=1)(X, [1])

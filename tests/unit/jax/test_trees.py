@@ -8,6 +8,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import io_callback
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -89,6 +90,33 @@ def test_shardings_of_arguments_that_the_module_drops(in_specs) -> None:
     assert [str(sharding) for sharding in result.arguments] == ['<@mesh, [{"x"}, {}]>', '<@mesh, [{}, {"x"}]>']
 
 
+@pytest.mark.parametrize("out_shardings", [{"s": P(), "y": P("x")}, [P(), P("x")]])
+@pytest.mark.parametrize("in_shardings", [(None, P("x")), [None, P("x")]])
+def test_effects_in_order_do_not_move_shardings(in_shardings, out_shardings) -> None:
+    """Their token stands before the arguments and results of the module, and gets no sharding."""
+
+    def function(w, x):
+        number = io_callback(lambda v: v, jax.ShapeDtypeStruct((), "float32"), x.sum(), ordered=True)
+        return {"s": number, "y": x @ w}
+
+    lowered = jax.jit(function).lower(PARAMS["w"], np.ones((4, 3), np.float32))
+    result = propagate(lowered, {"x": 2}, in_shardings=in_shardings, out_shardings=out_shardings)
+    assert (result.in_specs(), result.out_specs()) == ((P(), P("x", None)), {"s": P(), "y": P("x", None)})
+
+
+def test_arguments_and_results_are_asked_for_by_their_names() -> None:
+    """Those of JAX, beside the numbered ones."""
+    program = jax.jit(model).lower(PARAMS, X, scale=2.0)
+    result = propagate(program, {"x": 4}, in_shardings={"params['w']": P(None, "x")})
+    names = ("params['w']", "result['y']", "result0")
+    assert [str(result.sharding(name)) for name in names] == [
+        '<@mesh, [{}, {"x"}]>',
+        str(result.results[2]),
+        str(result.results[0]),
+    ]
+    assert result.devices("params['w']")[1] == (slice(0, 3), slice(1, 2))
+
+
 def test_a_sharding_for_all_in_an_argument_or_result() -> None:
     """One entry per argument or result counts for all arrays in it, as in `jax.jit`."""
     program = jax.jit(lambda x, pair: ({"a": x, "b": pair["b"]}, pair["c"])).lower(X, {"b": X, "c": X})
@@ -155,6 +183,15 @@ def test_results_in_the_memory_of_the_host() -> None:
     host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")
     (actual,) = propagate(jax.jit(jnp.sin, out_shardings=host).lower(X)).to_jax()(X)
     assert actual.sharding.memory_kind == "pinned_host"
+
+
+def test_a_memory_that_the_module_does_not_name_is_refused() -> None:
+    """A sharding that is given for a lowered program may name the memory that it has, and no other one."""
+    host = NamedSharding(MESH, P("x"), memory_kind="pinned_host")
+    propagate(jax.jit(jnp.sin, out_shardings=host).lower(X), out_shardings=[host])
+    for option in ("in_shardings", "out_shardings"):
+        with pytest.raises(OptionError, match="it is in the memory 'pinned_host'"):
+            propagate(jax.jit(jnp.sin).lower(X), **{option: [host]})
 
 
 def test_local_programs_without_the_partitioner_of_xla() -> None:

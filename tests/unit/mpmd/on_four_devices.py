@@ -128,6 +128,21 @@ def test_too_few_devices_are_an_error() -> None:
     assert "xla_force_host_platform_device_count=8" in caught.value.diagnostics[0].hint
 
 
+@pytest.mark.parametrize(
+    ("specs", "size", "message"),
+    [
+        ((None, P("y")), 2, "mesh-conflict"),
+        ((None, P("x")), 8, "too-few-devices"),
+        ((None, ("x",)), 2, "which is not a PartitionSpec"),
+    ],
+)
+def test_shardings_of_arguments_are_checked(specs: Any, size: int, message: str) -> None:
+    """They are specs over the axes of the first mesh, of which there are devices."""
+    run = sdy.mpmd.jit(encode, topology={"m0": {"x": size}}, assignment={"encode": "m0"}, in_shardings=specs)
+    with pytest.raises(sdy.OptionError, match=message):
+        run(WEIGHTS["encode"], BATCHES[0][0])
+
+
 @pytest.mark.parametrize("name", ["", "main", 3])
 def test_names_are_checked(name: Any) -> None:
     """A name is a text, and not that of the main function."""

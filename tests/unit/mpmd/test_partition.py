@@ -70,6 +70,16 @@ def test_a_dialect_of_a_plugin_is_put_on_meshes() -> None:
     assert '[{"x"}, {}]' in transfers[0]
 
 
+def test_no_schedule_is_the_order_of_the_program() -> None:
+    """None is the schedule that is called so."""
+    text, assignment = TWO_STAGES.replace("OP", "toy"), {"first": "m0", "second": "m1"}
+    programs = [
+        sdy.mpmd.partition(text, TOPOLOGY, assignment, plugins=[toy_plugin()], schedule=schedule).text
+        for schedule in (None, "None")
+    ]
+    assert programs[0] == programs[1]
+
+
 @pytest.mark.parametrize(
     ("topology", "assignment", "options", "code"),
     [

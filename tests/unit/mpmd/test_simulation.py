@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,11 +111,11 @@ def test_no_event_starts_before_what_it_needs() -> None:
             free = event.end
 
 
-@pytest.mark.parametrize("times", [{"forward": -1.0}, {"transfer": float("nan")}])
-def test_times_are_checked(times: dict[str, float]) -> None:
-    """Negative times and those that are not numbers are refused."""
+@pytest.mark.parametrize("times", [{"forward": -1.0}, {"transfer": float("nan")}, {"backward": 1.0}, 3, ["forward"]])
+def test_times_are_checked(times: Any) -> None:
+    """Negative times, those that are not numbers, and those of no part of a stage are refused."""
     schedule = sdy.mpmd.build_schedule("1F1B", meshes=2, microbatches=2)
-    with pytest.raises(sdy.OptionError, match="not a number from 0 on"):
+    with pytest.raises(sdy.OptionError, match=r"not a number from 0 on|not the times of a stage"):
         sdy.mpmd.simulate(schedule, times)
 
 

@@ -117,6 +117,27 @@ def test_a_column_and_a_row_product_send_one_sum() -> None:
     assert [node.op_type for node in local.module.graph.node if node.domain] == ["AllReduce"]
 
 
+def test_functions_of_a_model_are_sharded_by_their_bodies() -> None:
+    """They are put in the places of their nodes, also one within the other, with attributes."""
+    helper, opset = onnx.helper, onnx.helper.make_opsetid("", 21)
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    inner = helper.make_function("own", "Inner", ["a"], ["b"], [leaky], [opset], ["slope"])
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Inner", ["h"], ["y"], domain="own", slope=0.5),
+    ]
+    own = helper.make_opsetid("own", 1)
+    outer = helper.make_function("own", "Outer", ["x", "w"], ["y"], nodes, [opset, own])
+    types = {"x": [4, 6], "w": [6, 8], "y": [4, 8]}
+    x, w, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in types.items())
+    graph = helper.make_graph([helper.make_node("Outer", ["x", "w"], ["y"], domain="own")], "model", [x, w], [y])
+    model = helper.make_model(graph, functions=[inner, outer], opset_imports=[opset, own], ir_version=10)
+    local = assert_runs_sharded(model, {"d": 2}, {"w": (None, "d")})
+    assert [node.op_type for node in local.module.graph.node if node.op_type != "Identity"] == ["MatMul", "LeakyRelu"]
+    assert not local.collectives
+
+
 def test_shardings_go_out_by_the_specification_of_onnx() -> None:
     """A node says on which devices the parts of its tensors are; devices of one part are a group."""
     b = ModelBuilder(("x", (4, 8)))

@@ -346,6 +346,7 @@ COSTS = {
         "class Cost(CostOpInterface): ...\ntoy.op('toy.f', cost=Cost)",
         "is the class Cost, not an object",
     ),
+    "a number as sizes": ("toy.op('toy.f', sizes=3)", "sizes is 3, not a function"),
     "a number as a cost": ("toy.op('toy.f', cost=3)", "does not say what an op costs"),
     "a function that makes a cost of an op": (
         "toy.op('toy.f', cost=lambda op: BranchCost())",

@@ -67,6 +67,39 @@ def test_the_same_distributions_give_the_same_registry(site: Path) -> None:
     assert load_registry(options=RuleOptions()) is first
 
 
+class Given:
+    """A plugin of a caller."""
+
+    def __init__(self, name: str, dialect: sdy.Dialect) -> None:
+        self.__shardy_name__, self.dialect = name, dialect
+
+    @sdy.hookimpl
+    def shardy_register_dialects(self) -> list[sdy.Dialect]:
+        """Return the dialect."""
+        return [self.dialect]
+
+
+def test_plugins_that_contribute_the_same_have_one_registry() -> None:
+    """New objects with the dialects of others, in any order, build nothing; an op more, or another name, does."""
+    dialects = {name: sdy.Dialect(name) for name in ("first", "second")}
+    for name, dialect in dialects.items():
+        dialect.op(f"{name}.neg", rule="i -> i")
+
+    def registry(*names: str, given: str = "given") -> sdy.Registry:
+        plugins = [Given(f"{given} {name}", dialects[name]) for name in names]
+        return load_registry(options=RuleOptions(), plugins=plugins)
+
+    both = registry("first", "second")
+    assert registry("second", "first") is both
+    assert registry("first", "second", given="other") is not both
+    assert "second.neg" not in registry("first").ops
+    dialects["second"].op("second.abs", rule="i -> i")
+    assert "second.abs" in registry("first", "second").ops
+    assert "second.abs" not in both.ops
+    with pytest.raises(sdy.errors.PluginError, match="two plugins are named"):
+        registry("first", "first")
+
+
 def test_what_is_looked_at_follows_the_search_path(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another search path, or another finder, counts as other distributions; a missing entry does no harm."""
     before = installed_distributions()

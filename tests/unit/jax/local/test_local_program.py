@@ -60,6 +60,28 @@ def test_a_local_program_takes_and_gives_global_arrays() -> None:
     np.testing.assert_array_equal(actual, array.T)
 
 
+DECLARED = """
+sdy.mesh @mesh = <["x"=2]>
+func.func private @given(tensor<8xf32>, tensor<i32>) -> tensor<8xf32>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %i: tensor<i32>) -> tensor<8xf32> {
+  %0 = call @given(%a, %i) : (tensor<8xf32>, tensor<i32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+"""
+
+
+def test_a_declared_function_keeps_its_type() -> None:
+    """Its calls have whole operands and results, and cost what they move; a main function needs a body."""
+    local = sdy.propagate(DECLARED, local=True).local()
+    assert "func.func private @given(tensor<8xf32>, tensor<i32>) -> tensor<8xf32>" in local.text
+    session = sdy.Session.open(DECLARED)
+    assert session.price(session.solve()).cost.counts["all_gather"] == 1
+    main = "func.func private @main(tensor<8xf32>) -> tensor<8xf32>"
+    for use in (lambda: sdy.propagate(main).local(), lambda: sdy.propagate(main).cost()):
+        with pytest.raises(UnsupportedError, match="the function @main has no body"):
+            use()
+
+
 def test_the_result_stays_as_it_is() -> None:
     """A local program is made of a copy of the module."""
     result = sdy.propagate(TEXT, explicit_collectives=True)
