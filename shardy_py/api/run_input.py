@@ -14,7 +14,6 @@ from shardy_py.api.given_shardings import (
     meshes_of_shardings,
     uses_mesh,
 )
-from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.main_function import (
     argument_name,
     argument_names,
@@ -184,6 +183,8 @@ def read_input(
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
     if program_input.sizes:
+        from shardy_py.api.given_sizes import module_of_sizes
+
         module = module_of_sizes(module, frontend, program_input.sizes, registry)
         frontend = find_frontend(module, registry)
     like = resolve_like(program_input.like, module, frontend)
@@ -244,7 +245,6 @@ def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnost
 
 def _own_names(main: Op) -> Callable[[Value], str]:
     """Return a function that gives the user's own names of arguments and results of a function, "" for others."""
-
     names: dict[int, str] | None = None
 
     def name_of(value: Value) -> str:
