@@ -42,8 +42,8 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
         if isinstance(source, Path):
             check_exists(source)
         return accepting[0]
-    names = ("mlir",) if is_native_module(source) else BUNDLED_NAMES
-    frontend = next((item for item in map(bundled_frontend, names) if item.accepts(source)), None)
+    bundled = ("mlir",) if is_native_module(source) else BUNDLED_NAMES
+    frontend = next((item for item in map(bundled_frontend, bundled) if item.accepts(source)), None)
     if frontend is None:
         raise UnsupportedError(
             Diagnostic(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from functools import lru_cache
 from pathlib import Path
 
 from shardy_py.errors import Diagnostic, ParseError
@@ -12,12 +11,8 @@ from shardy_py.support.late_patterns import late_pattern
 
 def is_native_module(source: object) -> bool:
     """Return whether an object is a module of jaxlib, without importing it."""
-    return _is_native_class(type(source))
-
-
-@lru_cache(maxsize=256)
-def _is_native_class(class_: type) -> bool:
-    return any(item.__name__ == "Module" and item.__module__.startswith("jaxlib.") for item in class_.__mro__)
+    classes = type(source).__mro__
+    return any(item.__name__ == "Module" and item.__module__.startswith("jaxlib.") for item in classes)
 
 
 def source_bytes(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
