@@ -84,7 +84,8 @@ class RunProgress:
     def finish_step(self) -> None:
         """Record that a step is done."""
         self.done += 1
-        self._tell()
+        if self.on_progress is not None:
+            self._tell()
 
     def _tell(self) -> None:
         if self.on_progress is not None:
@@ -242,13 +243,15 @@ def _after_pass(options: Options, registry: Registry, progress: RunProgress) -> 
     """Return the function that is called after each pass: it writes snapshots and calls the caller's function."""
     directory = options.dump_directory
     observers = [] if directory is None else [snapshot_after_each(directory, registry)]
-    observers += [] if options.on_pass is None else [options.on_pass]
+    on_pass = options.on_pass
 
     def after_pass(name: str, program: Program) -> None:
-        # The caller's function may give values other types.
-        program.kinds_hold = program.kinds_hold and options.on_pass is None
         for observer in observers:
             observer(name, program)
+        if on_pass is not None:
+            # The caller's function may give values other types.
+            program.kinds_hold = False
+            on_pass(name, program)
         progress.finish_step()
         if name == PropagatePass.name:
             progress.stage("finish")

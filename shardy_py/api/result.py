@@ -11,7 +11,6 @@ from attrs import evolve, field
 from shardy_py.api.coverage import Coverage, Survey, report_coverage
 from shardy_py.api.main_function import arguments_of
 from shardy_py.api.options import Like, LocalOptions, PropagateArguments
-from shardy_py.api.run_again import untraced
 from shardy_py.api.summary import Summary, count_communications, sharding_of, summarize
 from shardy_py.errors import Diagnostic, OptionError, as_warnings
 from shardy_py.extensions import load, result_method_homes
@@ -185,6 +184,8 @@ class CoreResult:
             OptionError: the run was not traced.
         """
         if self.given is None:
+            from shardy_py.api.run_again import untraced
+
             raise untraced()
         return self.given.arguments()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -15,7 +14,6 @@ from shardy_py.api.given_shardings import (
     meshes_of_shardings,
     uses_mesh,
 )
-from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.main_function import (
     argument_name,
     argument_names,
@@ -185,20 +183,22 @@ def read_input(
     frontend = find_frontend(module, registry)
     source_name = frontend.source_name(module)
     if program_input.sizes:
+        from shardy_py.api.given_sizes import module_of_sizes
+
         module = module_of_sizes(module, frontend, program_input.sizes, registry)
         frontend = find_frontend(module, registry)
     like = resolve_like(program_input.like, module, frontend)
     program: Program | None = None
     warnings: tuple[Diagnostic, ...] = ()
     if like == "jit":
-        registry = registry.with_options(evolve(registry.options, like_jit=True))
+        registry = _with_like_jit(registry, like_jit=True)
         if frontend.name != "jit":
             if on_stage is not None:
                 on_stage("convert")
             program, warnings = function("read_like_jit")(module, frontend, registry)
             like = "passes" if program is None else "jit"
     if program is None:
-        registry = registry.with_options(evolve(registry.options, like_jit=like == "jit"))
+        registry = _with_like_jit(registry, like_jit=like == "jit")
         program = read_through(frontend, module, verify=verify)
     # They hold until the first pass, and for nobody else who has the program.
     attribute_names, program.attribute_names = program.attribute_names, None
@@ -206,6 +206,13 @@ def read_input(
     registry = complete_registry(program, registry)
     signature = function("signature_of_stage")(module, len(arguments_of(main))) if frontend.name == "jax" else None
     return RunInput(program, main, registry, source_name, attribute_names, like, warnings, signature)
+
+
+def _with_like_jit(registry: Registry, *, like_jit: bool) -> Registry:
+    """Return a registry whose rules are those that `jax.jit` follows, or are not."""
+    if registry.options.like_jit == like_jit:
+        return registry
+    return registry.with_options(evolve(registry.options, like_jit=like_jit))
 
 
 def resolve_like(like: Like | None, module: Any, frontend: Frontend) -> Like:
@@ -238,15 +245,18 @@ def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnost
 
 def _own_names(main: Op) -> Callable[[Value], str]:
     """Return a function that gives the user's own names of arguments and results of a function, "" for others."""
+    names: dict[int, str] | None = None
 
-    @cache
-    def names() -> dict[int, str]:
-        arguments, results = arguments_of(main), main.function_results
-        pairs = (*zip(arguments, argument_names(main), strict=True), *zip(results, result_names(main), strict=True))
-        printed = {*map(argument_name, range(len(arguments))), *map(result_name, range(len(results)))}
-        return {value.id: name for value, name in pairs if name not in printed}
+    def name_of(value: Value) -> str:
+        nonlocal names
+        if names is None:
+            arguments, results = arguments_of(main), main.function_results
+            pairs = (*zip(arguments, argument_names(main), strict=True), *zip(results, result_names(main), strict=True))
+            printed = {*map(argument_name, range(len(arguments))), *map(result_name, range(len(results)))}
+            names = {value.id: name for value, name in pairs if name not in printed}
+        return names.get(value.id, "")
 
-    return lambda value: names().get(value.id, "")
+    return name_of
 
 
 def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnostic, ...]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from shardy_py.api.given_sizes import module_of_sizes
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import Like, Options, ProgramInput, ProgramOptions
 from shardy_py.api.program_source import SessionOptions
@@ -159,6 +158,8 @@ class GivenProgram:
         if not given.sizes:
             return given.module
         registry = make_registry(self.options)
+        from shardy_py.api.given_sizes import module_of_sizes
+
         return module_of_sizes(given.module, find_frontend(given.module, registry), given.sizes, registry)
 
     def open(self, *, keep_names: bool = False) -> Session:

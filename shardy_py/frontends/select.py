@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError
 from shardy_py.extensions import FRONTENDS, load
-from shardy_py.frontends.sources import check_exists
+from shardy_py.frontends.sources import check_exists, is_native_module
 from shardy_py.ir.graph.program import Program
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
 from shardy_py.plugins import Registry
@@ -42,7 +42,8 @@ def find_frontend(source: object, registry: Registry) -> Frontend:
         if isinstance(source, Path):
             check_exists(source)
         return accepting[0]
-    frontend = next((item for item in map(bundled_frontend, BUNDLED_NAMES) if item.accepts(source)), None)
+    bundled = ("mlir",) if is_native_module(source) else BUNDLED_NAMES
+    frontend = next((item for item in map(bundled_frontend, bundled) if item.accepts(source)), None)
     if frontend is None:
         raise UnsupportedError(
             Diagnostic(

@@ -9,6 +9,12 @@ from shardy_py.errors import Diagnostic, ParseError
 from shardy_py.support.late_patterns import late_pattern
 
 
+def is_native_module(source: object) -> bool:
+    """Return whether an object is a module of jaxlib, without importing it."""
+    classes = type(source).__mro__
+    return any(item.__name__ == "Module" and item.__module__.startswith("jaxlib.") for item in classes)
+
+
 def source_bytes(source: str | bytes | Path, name: str) -> tuple[bytes, str]:
     """Return the bytes of a source and what locations call it.
 

@@ -238,7 +238,7 @@ class Registry:
         """Likely mistakes in the rules: factors without a mark that only operands have."""
         return find_notices(self.definitions, self.owners)
 
-    @property
+    @cached_property
     def priorities(self) -> tuple[OpPriority, ...]:
         """Op priorities that the plugins give to their own ops."""
         return tuple(item for info in self.plugins for item in info.priorities)

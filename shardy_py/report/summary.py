@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from shardy_py.api.result import Result
-from shardy_py.api.rules import OpRule
 from shardy_py.api.summary import split_communications
 from shardy_py.report.terminal_text import terminal_lines
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.unknown_size import is_derived
 from shardy_py.support.texts import format_bytes
+
+if TYPE_CHECKING:
+    from shardy_py.api.rules import OpRule
 
 
 def print_report(result: Result, *, text: str | None = None, file: IO[str] | None = None) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from shardy_py.errors import Diagnostic, RuleError
 from shardy_py.sharding.tensor import ReductionOp
+from shardy_py.support.late_patterns import late_pattern
 
 NOT = "not"
 """The word for a reduction whose partial results cannot be combined: its factor needs replication."""
 
 _SYNONYMS = {"sum": "add", "prod": "mul", "product": "mul", "any": "or", "all": "and", "mean": NOT, "none": NOT}
 _WORDS: dict[str, ReductionOp] = {"add": "sum", "min": "min", "max": "max"}
-_SPACED_COLON = re.compile(r"\s*:\s*")
+_SPACED_COLON = late_pattern(r"\s*:\s*")
 _BOOLEAN_WORDS: dict[str, ReductionOp] = {"and": "min", "mul": "min", "min": "min", "or": "max", "max": "max"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
@@ -19,6 +18,7 @@ from shardy_py.sharding.tensor import (
     TensorSharding,
     TensorShardingPerValue,
 )
+from shardy_py.support.late_patterns import late_pattern
 
 _REDUCTIONS: dict[str, ReductionOp] = {"sum": "sum", "max": "max", "min": "min"}
 
@@ -146,8 +146,8 @@ def manual_axes(cursor: Cursor) -> ManualAxes:
     return ManualAxes(comma_list(cursor, "}", lambda inner: inner.string("an axis name")))
 
 
-_FACTORS = re.compile(r"(?:z_[1-9][0-9]*|[i-z](?!_))+").fullmatch
-_FACTOR = re.compile(r"z_([0-9]+)|([i-z])").findall
+_FACTORS = late_pattern(r"(?:z_[1-9][0-9]*|[i-z](?!_))+")
+_FACTOR = late_pattern(r"z_([0-9]+)|([i-z])")
 _COMBINERS = {combiner.value: combiner for combiner in Combiner}
 _Z = ord("z") - ord("i")
 
@@ -155,9 +155,9 @@ _Z = ord("z") - ord("i")
 @lru_cache(maxsize=4096)
 def _split_factors(word: str) -> DimMapping | None:
     """Return the factors of a word like ``ijz_2``, or None where it is not made of factor symbols."""
-    if not _FACTORS(word):
+    if not _FACTORS.fullmatch(word):
         return None
-    return tuple(int(number) + _Z if number else ord(letter) - ord("i") for number, letter in _FACTOR(word))
+    return tuple(int(number) + _Z if number else ord(letter) - ord("i") for number, letter in _FACTOR.findall(word))
 
 
 def _factors(cursor: Cursor) -> DimMapping:

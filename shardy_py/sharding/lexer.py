@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.support.late_patterns import late_pattern
 
 _TOKEN = re.compile(
     r"""(?:\s++|//[^\n]*+)*+      # white space and comments
@@ -21,9 +22,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 # Nothing in it is tried twice, so that a text takes as long as it is, however broken.
-_STRING = re.compile(r'@?"(?:[^"\\\n]++|\\.)*+"')
-_ESCAPE = re.compile(rb'\\(["\\nt]|[0-9a-fA-F]{2})')
-_ANY_ESCAPE = re.compile(r"\\(.)(.?)")
+_STRING = late_pattern(r'@?"(?:[^"\\\n]++|\\.)*+"')
+_ESCAPE = late_pattern(rb'\\(["\\nt]|[0-9a-fA-F]{2})')
+_ANY_ESCAPE = late_pattern(r"\\(.)(.?)")
 _NAMED = {b'"': b'"', b"\\": b"\\", b"n": b"\n", b"t": b"\t"}
 _INT64_MAX = 2**63 - 1
 _MAX_DIGITS = 1000

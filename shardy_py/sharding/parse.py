@@ -18,6 +18,7 @@ from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import DimensionSharding, ManualAxes, TensorSharding, TensorShardingPerValue
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.support.texts import refuse_bad_text, require_text
 
 _T = TypeVar("_T")
@@ -41,7 +42,7 @@ _PRINTED = (
 )
 _printed_sharding = re.compile(_PRINTED).fullmatch
 _printed_dims = re.compile(_DIM).findall
-_printed_items = re.compile(re.sub(r"\((?!\?)", "(?:", _PRINTED)).findall
+_PRINTED_ITEMS = late_pattern(re.sub(r"\((?!\?)", "(?:", _PRINTED))
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +72,7 @@ def _parse_printed(text: str) -> TensorSharding | None:
 
 
 def _printed_per_value(text: str) -> TensorShardingPerValue | None:
-    items = _printed_items(text) if isinstance(text, str) else []
+    items = _PRINTED_ITEMS.findall(text) if isinstance(text, str) else []
     if not items or f"<[{', '.join(items)}]>" != text:
         return None
     shardings = [_parse_printed(item) for item in items]

@@ -110,7 +110,7 @@ def _is_path(value: object) -> bool:
 
 
 def _is_registry(value: object) -> bool:
-    return any(item.__name__ == "Registry" for item in type(value).__mro__)
+    return "Registry" in [item.__name__ for item in type(value).__mro__]
 
 
 def _is_policy(value: object) -> bool:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 HAS_GENERATIONS = "free-threading" not in sys.version
 """A fact about the interpreter: objects grow old.
@@ -31,8 +35,43 @@ class _GrownOld:
     collections = 0
 
 
-@contextmanager
-def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
+class _Pause:
+    """A pause, as a context and as a decorator; see `no_garbage_collection`."""
+
+    __slots__ = ("_has_begun", "_keep")
+
+    def __init__(self, *, keep: bool) -> None:
+        self._keep = keep
+        self._has_begun = False
+
+    def __enter__(self) -> None:
+        if not gc.isenabled():
+            return
+        self._keep = self._keep and _may_freeze()
+        if self._keep:
+            _collect_old()
+        gc.disable()
+        self._has_begun = True
+
+    def __exit__(self, *error: object) -> None:
+        if not self._has_begun:
+            return
+        if self._keep:
+            _grow_old()
+        gc.enable()
+
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
+        keep = self._keep
+
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with _Pause(keep=keep):
+                return function(*args, **kwargs)
+
+        return call
+
+
+def no_garbage_collection(*, keep: bool = False) -> _Pause:
     """Pause the cyclic garbage collector.
 
     A graph is one large cycle that stays alive, but the collector would look at all of it again and again while it
@@ -43,19 +82,7 @@ def no_garbage_collection(*, keep: bool = False) -> Iterator[None]:
             costs a tenth of a run; a later run begins with a full collection once there is enough of it. Without
             effect where the collector has no generations.
     """
-    if not gc.isenabled():
-        yield
-        return
-    keep = keep and _may_freeze()
-    if keep:
-        _collect_old()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if keep:
-            _grow_old()
-        gc.enable()
+    return _Pause(keep=keep)
 
 
 def resume_garbage_collection() -> None:

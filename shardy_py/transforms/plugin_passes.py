@@ -163,7 +163,7 @@ def insert_passes(
     """
     if not kind.has_one_pipeline:
         classes = {name: class_ for name, class_ in classes.items() if any(_wanted_neighbours(class_))}
-    if not classes:
+    if not classes or not (kind.has_one_pipeline or _are_wanted(passes, classes.values())):
         return passes
     neighbours = _Neighbours.of(passes)
     for name, class_ in sorted(classes.items()):
@@ -173,6 +173,17 @@ def insert_passes(
         elif kind.has_one_pipeline:
             raise PluginError(_unknown_neighbour(name, before or after or "", neighbours.first, kind))
     return tuple(item for index, bundled in enumerate(passes) for item in neighbours.around(index, bundled))
+
+
+def _are_wanted(passes: tuple[Any, ...], classes: Iterable[type[Any]]) -> bool:
+    """Return whether a pass of a plugin runs beside one of some passes."""
+    return not {name for class_ in classes for name in _wanted_neighbours(class_)}.isdisjoint(map(_known_name, passes))
+
+
+def _known_name(item: Any) -> str:
+    """Return the name by which a pass is found beside which others run; it may stand in for another pass."""
+    name: str = getattr(item, "stands_for", item.name)
+    return name
 
 
 def _wanted_neighbours(class_: type[Any]) -> tuple[str | None, ...]:
@@ -204,8 +215,7 @@ class _Neighbours:
 
     @classmethod
     def of(cls, passes: tuple[Any, ...]) -> _Neighbours:
-        # A pass may stand in for another one, by whose name it is found.
-        names = [getattr(item, "stands_for", item.name) for item in passes]
+        names = [_known_name(item) for item in passes]
         first: dict[str, int] = {}
         for index, name in enumerate(names):
             first.setdefault(name, index)

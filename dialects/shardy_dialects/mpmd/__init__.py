@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from shardy_dialects.mpmd.data_flow import FragmentDataFlow, LoopCarriedDataFlow, NamedBodyDataFlow
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import OpaqueType, TensorType
@@ -18,12 +16,13 @@ from shardy_py.plugins import (
 )
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.rule_builder import pointwise_rule
+from shardy_py.support.late_patterns import late_pattern
 
 mpmd = Dialect("mpmd")
 
-_TENSOR = re.compile(r"tensor<((?:(?:\d+|\?)x)*)([^<>]+|complex<[^<>]+>)>")
-_MESH_NAME = re.compile(r'^"((?:[^"\\]|\\.)*)"')
-_MESH_OF_TOPOLOGY = re.compile(r'<"((?:[^"\\]|\\.)*)"\s*:\s*(<\[[^\]]*\](?:,\s*device_ids=\[[^\]]*\])?>)')
+_TENSOR = late_pattern(r"tensor<((?:(?:\d+|\?)x)*)([^<>]+|complex<[^<>]+>)>")
+_MESH_NAME = late_pattern(r'^"((?:[^"\\]|\\.)*)"')
+_MESH_OF_TOPOLOGY = late_pattern(r'<"((?:[^"\\]|\\.)*)"\s*:\s*(<\[[^\]]*\](?:,\s*device_ids=\[[^\]]*\])?>)')
 
 
 @mpmd.type("!mpmd.mesh_tensor")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from shardy_dialects.stablehlo.bodies import element_type, is_complex, is_float, kernel_type
 from shardy_dialects.stablehlo.costs import MovingCost
 from shardy_dialects.stablehlo.definitions import Definitions, LazyFacets
-from shardy_dialects.stablehlo.local.writer import Writer
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType, tensor
 from shardy_py.ir.interfaces.local import Shard, local_constant
@@ -81,6 +80,8 @@ def localize_iota(op: Op, shard: Shard) -> Sequence[Value]:
     if sharding is None or shard.parts(sharding, dim) == 1 or not isinstance(type_, TensorType):
         return shard.copy(iota_dimension=dim)
     size = shard.result_shape()[dim]
+    from shardy_dialects.stablehlo.local.writer import Writer
+
     writer = Writer(shard.emit, shard.ops)
     # Integers wrap around, so that sums of wrapped ones are right, too.
     element_type = type_.element_type if type_.element_type.startswith(_INTEGERS) else "i64"

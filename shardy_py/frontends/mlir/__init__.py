@@ -12,6 +12,7 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.frontends.mlir.bindings import import_bindings
 from shardy_py.frontends.mlir.isolated_parse import ParsedModule
 from shardy_py.frontends.mlir.newer_text import to_newer
+from shardy_py.frontends.sources import is_native_module
 from shardy_py.ir.interfaces.frontend import Frontend, PrintedName
 from shardy_py.sharding.jax_text import jax_constraint
 from shardy_py.sharding.mesh import Mesh
@@ -180,7 +181,7 @@ class MlirFrontend(Frontend):
 
     def accepts(self, source: object) -> bool:
         """Return whether this is text, bytes, a path, a module of jaxlib, or what `parse_isolated` returns."""
-        return isinstance(source, (str, bytes, bytearray, Path, ParsedModule)) or _is_module(source)
+        return isinstance(source, (str, bytes, bytearray, Path, ParsedModule)) or is_native_module(source)
 
     def import_program(self, source: Any) -> Program:
         """Return the op graph; locations name the file it was read from."""
@@ -190,7 +191,7 @@ class MlirFrontend(Frontend):
 
     def import_verified(self, source: Any) -> Program:
         """Return the op graph of a module of jaxlib as it is; everything else is verified where it is parsed."""
-        if not _is_module(source):
+        if not is_native_module(source):
             return self.import_program(source)
         program = import_module(source)
         program.kinds_hold = True
@@ -222,7 +223,7 @@ class MlirFrontend(Frontend):
 
     def print_text(self, source: Any) -> str:
         """Return a module as text."""
-        return print_module(source if _is_module(source) else to_module(source))
+        return print_module(source if is_native_module(source) else to_module(source))
 
     def parse_text(self, text: str, *, name: str = "-") -> ir.Module:
         """Return the module in a text."""
@@ -268,9 +269,3 @@ class MlirFrontend(Frontend):
 
 MLIR = MlirFrontend()
 """The frontend; it holds nothing."""
-
-
-def _is_module(source: object) -> bool:
-    """Return whether an object is a module of jaxlib, without importing it."""
-    classes = type(source).__mro__
-    return any(item.__name__ == "Module" and item.__module__.startswith("jaxlib.") for item in classes)

@@ -6,13 +6,13 @@ An attribute is one of: bool, int, float, str; a tuple (arrays, dense arrays of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 from shardy_py.ir.graph.types import OpaqueType, TensorType
 from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
+from shardy_py.support.late_patterns import late_pattern
 from shardy_py.values import frozen
 
 Attribute = Any
@@ -161,7 +161,7 @@ def freeze(attribute: Attribute) -> Hashable:
 _PLAIN = frozenset((bool, int, float, str, DenseElements, OpaqueElements, TensorType, OpaqueType))
 """The classes of most attributes, none of which refers to a symbol."""
 
-_SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
+_SYMBOL = late_pattern(r'@(?:"((?:[^"\\]|\\.)*)"|([\w$.-]+))')
 
 
 def symbols_of(values: Iterable[Attribute]) -> list[str]:

@@ -6,7 +6,7 @@ Mirrors verifiers.cc::verifyTensorShardingAttr and verifiers.cc::emitBoundAxisIn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from attrs import evolve
@@ -40,7 +40,6 @@ from shardy_py.ir.graph.walk import all_ops, nearest_location, ops_named, region
 from shardy_py.sharding.axes import quote
 from shardy_py.sharding.manual_axes import resolve_mesh
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.op_attributes import AllToAllParamList, AxisRefList, ListOfAxisRefLists
 from shardy_py.sharding.rule import OpShardingRule
 from shardy_py.sharding.tensor import ManualAxes, TensorSharding, TensorShardingPerValue
 from shardy_py.sharding.verify import Shape, verify_tensor_sharding
@@ -235,16 +234,25 @@ _OF_OP: Mapping[str, Expected] = {
     SHARDING_GROUP: {"group_id": (int,)},
     NAMED_COMPUTATION: {"name": (str,)},
     MANUAL_COMPUTATION: {**_PER_VALUE, "manual_axes": (ManualAxes,)},
-    ALL_GATHER: {"gathering_axes": (ListOfAxisRefLists,), **_OUT},
-    ALL_SLICE: {"slicing_axes": (ListOfAxisRefLists,), **_OUT},
-    REDUCE_SCATTER: {"reduce_scatter_axes": (ListOfAxisRefLists,), **_OUT},
-    ALL_REDUCE: {"reduction_axes": (AxisRefList,), **_OUT},
-    ALL_TO_ALL: {"params": (AllToAllParamList,), **_OUT},
     COLLECTIVE_PERMUTE: _OUT,
     SHARDED_TO_UNREDUCED: _OUT,
     REPLICATED_TO_UNREDUCED: _OUT,
 }
 _LISTS = ("arg_attrs", "res_attrs")
+
+
+@cache
+def _of_collectives() -> Mapping[str, Expected]:
+    """Return the attributes of the collectives that have lists of axes, whose classes few programs need."""
+    from shardy_py.sharding.op_attributes import AllToAllParamList, AxisRefList, ListOfAxisRefLists
+
+    return {
+        ALL_GATHER: {"gathering_axes": (ListOfAxisRefLists,), **_OUT},
+        ALL_SLICE: {"slicing_axes": (ListOfAxisRefLists,), **_OUT},
+        REDUCE_SCATTER: {"reduce_scatter_axes": (ListOfAxisRefLists,), **_OUT},
+        ALL_REDUCE: {"reduction_axes": (AxisRefList,), **_OUT},
+        ALL_TO_ALL: {"params": (AllToAllParamList,), **_OUT},
+    }
 
 
 def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
@@ -254,7 +262,9 @@ def wrong_attributes(op: Op) -> Iterator[tuple[str, Any, str]]:
     """
     attributes = op.attributes
     yield from _wrong_in(attributes, _EVERYWHERE)
-    needed = _OF_OP.get(op.name, {})
+    needed = _OF_OP.get(op.name)
+    if needed is None:
+        needed = _of_collectives().get(op.name, {}) if op.name.startswith("sdy.") else {}
     yield from _wrong_in({name: attributes.get(name) for name in needed}, needed)
     if op.name == PROPAGATION_BARRIER and not _is_direction(attributes.get(DIRECTION)):
         yield DIRECTION, attributes.get(DIRECTION), f"direction: {', '.join(DIRECTIONS)}"

@@ -10,6 +10,7 @@ import pytest
 
 import shardy_py as sdy
 from shardy_py.errors import OptionError, PluginError, UnsupportedError
+from shardy_py.frontends.mlir import parse_module
 from shardy_py.frontends.select import _BUNDLED, bundled_frontend, find_frontend, frontend_of, named_frontend
 from shardy_py.frontends.sources import source_bytes, source_text
 from shardy_py.ir.interfaces.frontend import BUNDLED_NAMES, Frontend
@@ -68,6 +69,23 @@ def test_each_source_has_its_frontend(tmp_path: Path) -> None:
     assert find_frontend(Path("a.hlo"), registry).name == find_frontend(b"HloModule m\n", registry).name == "hlo"
     with pytest.raises(UnsupportedError, match="an object of type float is not a module"):
         find_frontend(1.5, registry)
+
+
+def test_a_native_module_is_told_by_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other bundled frontend is asked about a module of jaxlib; those of plugins come first as ever."""
+    pytest.importorskip("jaxlib")
+    module = parse_module("module {}")
+
+    def refuse(self: object, source: object) -> bool:
+        raise AssertionError("another frontend is asked")
+
+    for name in set(BUNDLED_NAMES) - {"mlir"}:
+        monkeypatch.setattr(type(bundled_frontend(name)), "accepts", refuse)
+    assert find_frontend(module, sdy.Registry.of([TOY])).name == "mlir"
+    with pytest.raises(AssertionError, match="another frontend is asked"):
+        find_frontend("module {}", sdy.Registry.of([TOY]))
+    monkeypatch.setattr(GraphFrontend, "accepts", lambda self, source: True)
+    assert find_frontend(module, sdy.Registry.of([TOY], frontends=[GraphFrontend()])).name == "toy-graph"
 
 
 def test_the_bundled_frontends_are_whole() -> None:

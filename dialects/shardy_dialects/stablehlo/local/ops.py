@@ -9,9 +9,7 @@ from attrs import evolve
 
 from shardy_dialects.stablehlo.collectives.mesh_axes import mesh_groups, read_mesh_groups
 from shardy_dialects.stablehlo.elementwise.ops import COMBINING
-from shardy_dialects.stablehlo.local.dynamic_parts import DynamicParts
 from shardy_dialects.stablehlo.local.literals import array, constant_literal, dense, literal, read_dense
-from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
 from shardy_dialects.stablehlo.slicing import SLICE, pad_slice
 from shardy_py.ir.graph.attributes import UNIT, Attribute, DenseElements, OpaqueElements, RawAttribute
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
@@ -101,6 +99,9 @@ class StablehloLocalOps(LocalOps):
 
     def dynamic_slice(self, emit: LocalEmitter, value: Value, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
         """Return the part of a tensor at a start; along a dynamic size one of several equal parts."""
+        from shardy_dialects.stablehlo.local.dynamic_parts import DynamicParts
+        from shardy_dialects.stablehlo.local.writer import Writer, clamped_slice
+
         value = clamped_slice(Writer(emit, self), value)
         if any(is_derived(size) and size != value.shape[dim] for dim, size in enumerate(sizes)):
             return DynamicParts(Writer(emit, self), value, starts, sizes).slice()

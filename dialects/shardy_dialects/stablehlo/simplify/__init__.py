@@ -6,12 +6,8 @@ grows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from shardy_dialects.stablehlo.simplify.forwarding import FORWARDING, Simplification
-from shardy_dialects.stablehlo.simplify.shapes import SHAPES
-from shardy_dialects.stablehlo.simplify.splats import fold_splat
 from shardy_py.ir.graph.dead_ops import erase_dead_ops
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
@@ -39,13 +35,18 @@ class SimplifyPass(NoFields):
 
 def _simplify(op: Op) -> bool:
     """Replace an op with one result by a simpler one; return whether there is one."""
+    # Programs on several meshes are simplified, and others do without these tables.
+    from shardy_dialects.stablehlo.simplify.forwarding import FORWARDING
+    from shardy_dialects.stablehlo.simplify.shapes import SHAPES
+    from shardy_dialects.stablehlo.simplify.splats import fold_splat
+
     if op.parent is None or len(op.results) != 1 or not op.result.uses:
         return False
     if RULE_ATTRIBUTE in op.attributes:
         # The rule is about this op, its operands and its result.
         return False
     value = fold_splat(op)
-    for table in _TABLES:
+    for table in (FORWARDING, SHAPES):
         if value is None and op.name in table:
             value = table[op.name](op)
     if value is None or value.type != op.result.type:
@@ -59,6 +60,3 @@ def _simplify(op: Op) -> bool:
         shardings[value.id] = sharding
     op.result.replace_all_uses_with(value)
     return True
-
-
-_TABLES: tuple[Mapping[str, Simplification], ...] = (FORWARDING, SHAPES)
