@@ -189,6 +189,11 @@ class Kernel:
         if name == INITIAL:
             # No pass has to run for it.
             return print_kernel_module(self.initial_module(), spelling=self.spelling)
+        if "stages" in vars(self):
+            # All were printed before.
+            texts = [text for stage, text in self.stages.items() if name in (stage, *stage.split(".", 1))]
+            if texts:
+                return texts[-1]
         known: list[str] = []
         found: builtin.ModuleOp | None = None
 
