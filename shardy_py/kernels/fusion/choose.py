@@ -75,14 +75,14 @@ def choose(fusion: Fusion, device: DeviceSpec) -> Choice:
     if reductions is not None:
         # Roots that are no reductions are computed beside them, by functions of their own.
         heroes = tuple(reductions.heroes.get(number, root) for number, root in enumerate(roots))
-        reason = f"a root's hero is a reduction of {reductions.form.text}"
+        reason = f"a root's hero is a reduction of {reductions.canonical.text}"
         return Choice(EmitterKind.REDUCTION, reason, heroes, reductions)
     transposes = root_transposes(fusion, heroes)
     needed = 0 if transposes is None else transposes.tile_bytes()
     if transposes is not None and needed <= device.shared_bytes:
         reason = f"a root's hero is a transpose of {transposes.form.bits} bits in tiles"
         return Choice(EmitterKind.TRANSPOSE, reason, heroes, transposes)
-    if roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
+    if transposes is None and roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
         return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes, root_scatter(fusion))
     kind, reason = EmitterKind.LOOP, "nothing needs another emitter"
     over, divisible, hero = fusion.roots[0], 0, heroes[0]

@@ -153,12 +153,12 @@ class RootReductions:
 
     Args:
         fusion: The fusion.
-        form: The form.
+        canonical: The canonical form.
         heroes: By the number of a root its reduction; other roots have as many elements as the operands.
     """
 
     fusion: Fusion = field(repr=False)
-    form: CanonicalReduction
+    canonical: CanonicalReduction
     heroes: Mapping[int, Op]
 
     @cached_property

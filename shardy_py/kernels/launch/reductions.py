@@ -57,7 +57,7 @@ def plan_reduction(reductions: RootReductions, device: DeviceSpec, launch: Launc
         device: The device.
         launch: The grid, if it may be another one than the emitter's.
     """
-    form, bits = reductions.form, reductions.bits
+    form, bits = reductions.canonical, reductions.bits
     if not form.is_row:
         plan = (_small_column if 32 % form.dims[2] == 0 else _column)(form, bits, device)
     else:
