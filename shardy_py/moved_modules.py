@@ -168,7 +168,7 @@ MOVED = {
     "kernels.fusion.aliases": "kernels.fusion.choose",
     "kernels.fusion.concatenates": "kernels.fusion.bodies",
     "kernels.fusion.heroes": "kernels.fusion.choose",
-    "kernels.fusion.scatters": "kernels.fusion.in_place",
+    "kernels.fusion.scatter_form": "kernels.fusion.scatters",
     "kernels.fusion.value_numbers": "kernels.fusion.body_indices",
     "kernels.launch.in_place": "kernels.launch.launches",
     "kernels.launch.joined": "kernels.launch.launches",

@@ -64,6 +64,24 @@ class DeviceSpec:
         return self.cores * self.threads_per_core
 
 
+TILE_ALIGNMENT = 16
+"""The alignment of tiles in shared memory, in bytes."""
+
+
+def shared_tile_bytes(elements: int, bits: int) -> int:
+    """Return the bytes of shared memory that a tile takes; its elements are whole bytes, its begin is aligned.
+
+    Args:
+        elements: The number of its elements.
+        bits: The bits of an element.
+
+    >>> shared_tile_bytes(33, bits=32), shared_tile_bytes(33, bits=4)
+    (144, 48)
+    """
+    size = elements * -(-bits // 8)
+    return -(-size // TILE_ALIGNMENT) * TILE_ALIGNMENT
+
+
 DeviceLike = DeviceSpec | str | Path
 """A device spec, the name of one that comes along, or the path of a TOML file."""
 

@@ -12,13 +12,12 @@ from attrs import evolve, field
 from shardy_py.errors import Diagnostic, OptionError, UnsupportedError, did_you_mean
 from shardy_py.indexing import IndexingMap
 from shardy_py.kernels.device import DeviceLike, DeviceSpec, get_device
-from shardy_py.kernels.fusion.choose import Choice, EmitterKind, choose, slices_of
+from shardy_py.kernels.fusion.choose import Choice, choose, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.kernels.fusion.in_place import with_operand_copies
 from shardy_py.kernels.fusion.refusals import problems_of_values
+from shardy_py.kernels.fusion.scatters import RootScatter
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.launch.launches import launch_of, maps_of
-from shardy_py.kernels.launch.transposes import transpose_bytes
 from shardy_py.kernels.partition import Partition, Subgraph, partition
 from shardy_py.kernels.requirements import require_xdsl
 from shardy_py.support.gc_pause import no_garbage_collection
@@ -86,7 +85,7 @@ class Kernel:
             for_host: Whether loops of more than a few steps stay loops.
 
         Raises:
-            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            UnsupportedError: an op has no scalar body.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         with no_garbage_collection():
@@ -104,7 +103,7 @@ class Kernel:
         """The text of the module before the first pass, ``initial``, and after each one: ``03.erase-dead-functions``.
 
         Raises:
-            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            UnsupportedError: an op has no scalar body.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         module = self.initial_module()
@@ -131,8 +130,8 @@ class Kernel:
         """The kernel for the device as text for LLVM.
 
         Raises:
-            UnsupportedError: the emitter has no entry function, an op has no scalar body or no instructions, or a
-                function needs libdevice and there is none.
+            UnsupportedError: an op has no scalar body or no instructions, or a function needs libdevice and there
+                is none.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         if not self.device.capability:
@@ -190,6 +189,11 @@ class Kernel:
         if name == INITIAL:
             # No pass has to run for it.
             return print_kernel_module(self.initial_module(), spelling=self.spelling)
+        if "stages" in vars(self):
+            # All were printed before.
+            texts = [text for stage, text in self.stages.items() if name in (stage, *stage.split(".", 1))]
+            if texts:
+                return texts[-1]
         known: list[str] = []
         found: builtin.ModuleOp | None = None
 
@@ -312,7 +316,7 @@ class Kernel:
         """Return a new module before the first pass.
 
         Raises:
-            UnsupportedError: an op has no scalar body, or the emitter has no entry function.
+            UnsupportedError: an op has no scalar body.
             OptionError: the libraries of the extra ``codegen`` are missing.
         """
         require_xdsl()
@@ -382,19 +386,9 @@ def emit(
         raise OptionError(Diagnostic("not-a-fusion", message, hint=hint))
     if problems := tuple(problems_of_values(fusion.roots, ())):
         raise UnsupportedError(*problems)
-    fusion = with_operand_copies(fusion)
     spec = get_device(device, known=fusion.registry.devices)
     library = None if libdevice is None else Path(libdevice)
-    choice = _fitting(fusion, choose(fusion), spec)
+    choice = choose(fusion, spec)
+    if isinstance(choice.form, RootScatter):
+        fusion = choice.form.fusion
     return Kernel(fusion, spec, choice, launch_of(fusion, choice, spec), partition(fusion, choice), spelling, library)
-
-
-def _fitting(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Choice:
-    """Return the choice of an emitter, or the loop emitter where the tiles of transposes do not fit the device."""
-    if choice.kind is not EmitterKind.TRANSPOSE:
-        return choice
-    needed = transpose_bytes(fusion, choice, launch_of(fusion, choice, device))
-    if needed <= device.shared_bytes:
-        return choice
-    tiles = f"the tiles of its transposes need {needed} bytes of shared memory"
-    return Choice(EmitterKind.LOOP, f"{tiles}, more than the {device.shared_bytes} of {device.name}", choice.heroes)

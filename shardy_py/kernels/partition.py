@@ -114,7 +114,7 @@ class PartitionWalk:
     def __init__(self, fusion: Fusion, heroes: tuple[Op, ...]) -> None:
         self._fusion = fusion
         self._forced = {_key(hero) for hero in heroes}
-        self._forced |= {_key(self._node(value)) for hero in heroes for value in fusion.operands_of(hero)}
+        self._forced |= {_key(self._node(value)) for hero in heroes for value in fusion.operands[hero.id]}
         self.reads: dict[int, dict[tuple[int, Read], None]] = {}
         self.places: dict[int, tuple[int, Read]] = {}
         self._members: dict[int, list[Node]] = {}
@@ -132,7 +132,7 @@ class PartitionWalk:
                 self.reads.setdefault(_key(self._node(root)), {})[TUPLE, (index, ())] = None
         for op in reversed(fusion.ops):
             function, at = self.places[op.id] = self._place(op, op.results)
-            for number, operand in enumerate(fusion.operands_of(op)):
+            for number, operand in enumerate(fusion.operands[op.id]):
                 read = self._read(op, number, *at)
                 self.reads.setdefault(_key(self._node(operand)), {})[function, read] = None
         for parameter in fusion.parameters:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from shardy_py.ir.graph.program import Value
 from shardy_py.kernels.fusion.choose import EmitterKind
-from shardy_py.kernels.fusion.fusion import bits_of, element_type_of
-from shardy_py.kernels.fusion.in_place import form_of, in_place_updates
-from shardy_py.kernels.fusion.transposes import Transpose
+from shardy_py.kernels.fusion.fusion import IterationSpace, bits_of, element_type_of
+from shardy_py.kernels.fusion.reductions import RootReductions
+from shardy_py.kernels.fusion.scatters import RootScatter
+from shardy_py.kernels.fusion.transposes import RootTransposes
 from shardy_py.kernels.kernel import Kernel
-from shardy_py.kernels.launch.launches import is_expensive, longest_operand
+from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.launch.packed import PackedTiles
-from shardy_py.kernels.launch.reductions import plan_reduction
-from shardy_py.kernels.launch.scatters import updates_of
+from shardy_py.kernels.launch.reductions import ReductionPlan, plan_reduction
 from shardy_py.kernels.launch.transposes import transpose_tiles
 from shardy_py.kernels.recompute import least_bytes, recomputation
 from shardy_py.kernels.roofline import roofline
@@ -29,7 +28,7 @@ def explain(kernel: Kernel) -> tuple[str, ...]:
     return (
         f"emitter {kernel.choice.name}: {kernel.choice.reason}",
         *_heroes(kernel),
-        *_REASONS[kernel.choice.kind](kernel),
+        *_form(kernel),
         *_work(kernel),
         f"grid: {_count(prod(kernel.launch.blocks), 'block')} of {_count(prod(kernel.launch.threads), 'thread')}",
     )
@@ -64,17 +63,39 @@ def _heroes(kernel: Kernel) -> Iterator[str]:
             yield f"root {number}, {root.name}: its hero is {hero.name}, behind which elements stay apart"
 
 
-def _loop(kernel: Kernel) -> Iterator[str]:
-    yield f"elements: those of the first root, {kernel.fusion.roots[0].type}"
-    yield _unroll(kernel, kernel.fusion.roots[0])
+def _form(kernel: Kernel) -> Iterator[str]:
+    """Yield lines on what the emitter is for."""
+    form = kernel.choice.form
+    match form:
+        case RootTransposes():
+            yield from _transpose(form, kernel.launch)
+        case RootReductions():
+            yield from _reduction(kernel, plan_reduction(form, kernel.device, kernel.launch))
+        case RootScatter():
+            yield from _scatter(form, kernel.launch)
+        case IterationSpace():
+            yield from _space(kernel, form)
+        case _:
+            yield "the grid is that of the plugin's emitter"
 
 
-def _unroll(kernel: Kernel, over: Value) -> str:
+def _space(kernel: Kernel, space: IterationSpace) -> Iterator[str]:
+    type_, unroll = space.value.type, _unroll(kernel, space)
+    if kernel.choice.kind is EmitterKind.CONCATENATE:
+        yield f"elements: those of the longest operand, {type_}; each operand has a loop of its own"
+        unroll += "; it divides the length of all operands" if kernel.launch.unroll > 1 else ""
+    elif kernel.choice.kind is EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+        yield f"elements: those of the update, {type_}; all others stay as they are in the parameter's memory"
+    else:
+        yield f"elements: those of the first root, {type_}"
+    yield unroll
+
+
+def _unroll(kernel: Kernel, space: IterationSpace) -> str:
     """Return why a thread takes as many elements as it does."""
-    fusion, device, unroll = kernel.fusion, kernel.device, kernel.launch.unroll
-    elements = fusion.elements(over)
-    expensive = [op.name for op in fusion.ops if is_expensive(fusion, op)]
-    if unroll > 1 and bits_of(element_type_of(over)) * unroll <= 8:
+    fusion, device, unroll, elements = kernel.fusion, kernel.device, kernel.launch.unroll, space.elements
+    expensive = [op.name for op in fusion.ops if fusion.facts[op.id].is_expensive]
+    if unroll > 1 and space.bits * unroll <= 8:
         return f"unroll {unroll}: as many elements as a byte has, so that no byte is shared"
     if elements < device.threads:
         return f"unroll {unroll}: {elements} elements are fewer than the {device.threads} threads of {device.name}"
@@ -83,90 +104,47 @@ def _unroll(kernel: Kernel, over: Value) -> str:
     return f"unroll {unroll}: the greatest divisor of {elements} elements up to 4, as {device.name} is full"
 
 
-def _joined(kernel: Kernel) -> Iterator[str]:
-    (hero,) = kernel.choice.heroes
-    assert hero is not None
-    longest = longest_operand(hero)
-    yield f"elements: those of the longest operand, {longest.type}; each operand has a loop of its own"
-    reason = _unroll(kernel, longest)
-    yield reason + "; it divides the length of all operands" if kernel.launch.unroll > 1 else reason
-
-
-def _in_place(kernel: Kernel) -> Iterator[str]:
-    update = in_place_updates(kernel.fusion)[0].operands[1]
-    yield f"elements: those of the update, {update.type}; all others stay as they are in the parameter's memory"
-    yield _unroll(kernel, update)
-
-
-def _transpose(kernel: Kernel) -> Iterator[str]:
-    transpose = kernel.choice.transpose
-    assert transpose is not None
-    first, second = transpose.swapped
+def _transpose(transposes: RootTransposes, launch: Launch) -> Iterator[str]:
+    form = transposes.form
+    first, second = form.swapped
     yield (
-        f"transpose: dimensions of size one dropped and neighbours merged, {_sizes(transpose.shape)} by "
-        f"{list(transpose.permutation)}; the fast dimension {_moves(transpose)}, {first} and {second} swap"
+        f"transpose: dimensions of size one dropped and neighbours merged, {_sizes(form.shape)} by "
+        f"{list(form.permutation)}; the fast dimension {'moves' if form.moves_minor else 'stays'}, "
+        f"{first} and {second} swap"
     )
-    tiles = transpose_tiles(kernel.choice, kernel.launch)
+    tiles = transpose_tiles(transposes, launch)
     if isinstance(tiles, PackedTiles):
-        form = tiles.form
+        packed = tiles.form
         yield (
-            f"packed: {form.vector} elements of {transpose.bits} bits fill a word of shared memory; a tile of "
-            f"{_sizes(tiles.tile)} has {form.tiles[2]} rows of {form.tiles[0] * form.tiles[1]} in use"
+            f"packed: {packed.vector} elements of {form.bits} bits fill a word of shared memory; a tile of "
+            f"{_sizes(tiles.tile)} has {packed.tiles[2]} rows of {packed.tiles[0] * packed.tiles[1]} in use"
         )
         return
     shared = f"{_sizes(tiles.tile)} in shared memory, one more against conflicts"
     yield f"tiled: a block takes {_sizes(tiles.block)}; {shared}"
-    yield f"vector {tiles.vector}: {_vector(kernel, tiles.vector)}"
+    reason = "more would leave threads idle, or does not divide both dimensions"
+    if tiles.vector > 1:
+        reason = "there are threads, shared memory and neighbours enough for it"
+    elif form.bits >= 32:
+        reason = "an element fills a word"
+    yield f"vector {tiles.vector}: {reason}"
 
 
-def _moves(transpose: Transpose) -> str:
-    return "moves" if transpose.moves_minor else "stays"
-
-
-def _vector(kernel: Kernel, vector: int) -> str:
-    transpose = kernel.choice.transpose
-    assert transpose is not None
-    if vector > 1:
-        return "there are threads, shared memory and neighbours enough for it"
-    if transpose.bits >= 32:
-        return "an element fills a word"
-    return "more would leave threads idle, or does not divide both dimensions"
-
-
-def _reduction(kernel: Kernel) -> Iterator[str]:
-    plan = plan_reduction(kernel.fusion, kernel.choice, kernel.device, kernel.launch)
-    form = plan.form
-    kind = "row" if form.is_row else "column"
+def _reduction(kernel: Kernel, plan: ReductionPlan) -> Iterator[str]:
+    kind = "row" if plan.form.is_row else "column"
     yield f"{plan.style}: {plan.per_row} threads share a {kind}, a block has {plan.rows}"
     bits = min(bits_of(element_type_of(value)) for value in kernel.fusion.parameters)
     yield f"vector {plan.vector}: {plan.vector * bits} bits of the smallest parameter at once"
 
 
-def _scatter(kernel: Kernel) -> Iterator[str]:
-    root = kernel.fusion.producer(kernel.fusion.roots[0])
-    assert root is not None
-    form = form_of(kernel.fusion)
-    updates = ", ".join(str(value.type) for value in updates_of(root))
-    yield f"elements: those of the updates, {updates}; {_sizes(form.window)} of a window are neighbours"
-    yield f"unroll {kernel.launch.unroll}: a thread stays in one window"
-    for copy, number in enumerate(kernel.fusion.copied, start=len(kernel.fusion.argument_parameters)):
+def _scatter(scatter: RootScatter, launch: Launch) -> Iterator[str]:
+    updates = ", ".join(str(value.type) for value in scatter.updates)
+    yield f"elements: those of the updates, {updates}; {_sizes(scatter.form.window)} of a window are neighbours"
+    yield f"unroll {launch.unroll}: a thread stays in one window"
+    fusion = scatter.fusion
+    for copy, number in enumerate(fusion.copied, start=len(fusion.argument_parameters)):
         yield f"parameter {copy} is a copy of parameter {number}: it is updated while threads read the other one"
-
-
-def _plugin(kernel: Kernel) -> Iterator[str]:
-    yield "the grid is that of the plugin's emitter"
 
 
 def _sizes(sizes: tuple[int, ...]) -> str:
     return " x ".join(map(str, sizes)) or "one element"
-
-
-_REASONS = {
-    EmitterKind.LOOP: _loop,
-    EmitterKind.TRANSPOSE: _transpose,
-    EmitterKind.REDUCTION: _reduction,
-    EmitterKind.CONCATENATE: _joined,
-    EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE: _in_place,
-    EmitterKind.SCATTER: _scatter,
-    EmitterKind.PLUGIN: _plugin,
-}

@@ -7,11 +7,10 @@ from math import prod
 from shardy_py.errors import Diagnostic
 from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Op, Value
-from shardy_py.kernels.fusion.choose import Choice, EmitterKind, aliases_of
+from shardy_py.kernels.fusion.choose import Choice, aliases_of
 from shardy_py.kernels.fusion.fusion import Fusion, bytes_of
-from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of
+from shardy_py.kernels.fusion.scatters import RootScatter
 from shardy_py.kernels.kernel import Kernel
-from shardy_py.kernels.launch.scatters import updates_of
 from shardy_py.kernels.partition import TUPLE, PartitionWalk, Read, heroes_of
 from shardy_py.values import frozen
 
@@ -126,10 +125,11 @@ def least_bytes(kernel: Kernel) -> tuple[int, int]:
 
 def _update_of(fusion: Fusion, choice: Choice, number: int) -> Value:
     """Return what a kernel writes into the memory of a parameter, for a root by its number."""
-    if choice.kind is not EmitterKind.SCATTER:
-        return in_place_updates(fusion)[number].operands[1]
-    scatter = scatter_of(fusion)
-    return updates_of(scatter)[scatter.results.index(fusion.roots[number])]
+    if isinstance(choice.form, RootScatter):
+        return choice.form.updates[choice.form.op.results.index(fusion.roots[number])]
+    update = choice.heroes[number]
+    assert update is not None
+    return update.operands[1]
 
 
 def recompute_warning(kernel: Kernel) -> Diagnostic | None:

@@ -76,8 +76,7 @@ def tuned_launches(kernel: Kernel) -> tuple[TunedLaunch, ...]:
     Raises:
         UnsupportedError: as for `Kernel.ptx`.
     """
-    fusion, device = kernel.fusion, kernel.device
-    launches = dict.fromkeys([kernel.launch, *launches_for(fusion, kernel.choice, kernel.launch, device)])
+    launches = dict.fromkeys([kernel.launch, *launches_for(kernel.choice, kernel.launch, kernel.device)])
     elements = _elements(kernel)
     by_work: dict[tuple[int, Launch | None], _Warp] = {}
     tuned = []

@@ -24,10 +24,11 @@ from shardy_py.local.collectives import CollectiveOptions
 from shardy_py.local.masks import without_padding
 from shardy_py.local.operand_reshards import (
     common_sharding,
+    gather_to,
     gathered_before_slice,
-    lost_axes,
     minor_axes,
     slice_along,
+    slice_to,
 )
 from shardy_py.local.regrid import Change, gather, slice_shard
 from shardy_py.local.several_meshes import combined, moved_dims, on_operand_mesh, without_dims
@@ -228,8 +229,7 @@ class Fallback:
             dims, one_by_one = moved_dims(shard, before, after), self.options.per_dim_all_gather
             gathered_sharding = without_dims(before, dims)
             if before is not None and gathered_sharding is not None:
-                change = Change.between(shard, result.shape, before, gathered_sharding)
-                value = gather(shard, value, change, lost_axes(before, gathered_sharding), one_by_one=one_by_one)
+                value = gather_to(shard, value, result.shape, before, gathered_sharding, one_by_one=one_by_one)
             results.append(slice_along(shard, value, result.shape, dims, after))
         self._warn_of_moves(shard, part)
         return results
@@ -285,9 +285,8 @@ class Fallback:
         if wider is not None:
             return wider
         self._gather_count += bool(moved_dims(shard, sharding, target))
-        change = Change.between(shard, shard.op.operands[number].shape, sharding, target)
-        one_by_one = self.options.per_dim_all_gather
-        return gather(shard, value, change, lost_axes(sharding, target), one_by_one=one_by_one)
+        shape, one_by_one = shard.op.operands[number].shape, self.options.per_dim_all_gather
+        return gather_to(shard, value, shape, sharding, target, one_by_one=one_by_one)
 
     def slice_results(self, shard: Shard, part: Shard, values: Sequence[Value]) -> list[Value]:
         """Slice the results of an op that ran on other shardings to the shardings that they need.
@@ -300,9 +299,7 @@ class Fallback:
         result = []
         for number, (value, target) in enumerate(zip(values, shard.result_shardings, strict=True)):
             if target is not None and shard.sharded_dims(target):
-                current = part.result_shardings[number]
-                change = Change.between(shard, shard.op.results[number].shape, current, target)
-                value = slice_shard(shard, value, change, lost_axes(target, current))
+                value = slice_to(shard, value, shard.op.results[number].shape, part.result_shardings[number], target)
             result.append(value)
         return result
 

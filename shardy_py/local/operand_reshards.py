@@ -1,4 +1,4 @@
-"""The axes to gather, and to slice along, where a tensor goes from one sharding to another."""
+"""Tensors that go from one sharding to another: gathered, or sliced, along the axes that one has beyond the other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,49 @@ from itertools import takewhile
 from shardy_py.ir.graph.op_names import ALL_SLICE
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.interfaces.local import Shard
-from shardy_py.local.regrid import Change, slice_shard
+from shardy_py.local.regrid import Change, gather, slice_shard
 from shardy_py.local.several_meshes import parts_of, without_dims
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.tensor import TensorSharding
+
+
+def gather_to(
+    shard: Shard,
+    value: Value,
+    shape: Sequence[int],
+    before: TensorSharding,
+    after: TensorSharding | None,
+    *,
+    one_by_one: bool,
+) -> Value:
+    """Return a tensor gathered along the axes of the dimensions that another sharding leaves whole.
+
+    Args:
+        shard: The op for which it is gathered.
+        value: The tensor.
+        shape: The shape of the whole tensor.
+        before: Its sharding.
+        after: The other sharding; None for the whole tensor.
+        one_by_one: Whether dimensions are gathered one after the other.
+    """
+    change = Change.between(shard, shape, before, after)
+    return gather(shard, value, change, change.joined, one_by_one=one_by_one)
+
+
+def slice_to(
+    shard: Shard, value: Value, shape: Sequence[int], before: TensorSharding | None, after: TensorSharding
+) -> Value:
+    """Return the part of a tensor under another sharding, along the axes of the dimensions that are whole.
+
+    Args:
+        shard: The op for which it is sliced.
+        value: The tensor.
+        shape: The shape of the whole tensor.
+        before: Its sharding; None for the whole tensor.
+        after: The other sharding.
+    """
+    change = Change.between(shard, shape, before, after)
+    return slice_shard(shard, value, change, change.cut)
 
 
 def slice_along(
@@ -20,8 +59,7 @@ def slice_along(
     """Slice a tensor to the part of the device along some whole dimensions; the others are sliced already."""
     if after is None:
         return value
-    before = without_dims(after, dims)
-    return slice_shard(shard, value, Change.between(shard, shape, before, after), lost_axes(after, before))
+    return slice_to(shard, value, shape, without_dims(after, dims), after)
 
 
 def gathered_before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
@@ -36,7 +74,7 @@ def gathered_before_slice(shard: Shard, value: Value, target: TensorSharding | N
         return gathered_before_slice(shard, slice_op.operands[0], target)
     if target is None or all(parts == target_parts for parts, target_parts in columns):
         return wider
-    return slice_shard(shard, wider, Change.between(shard, value.shape, sharding, target), lost_axes(target, sharding))
+    return slice_to(shard, wider, value.shape, sharding, target)
 
 
 def common_sharding(shard: Shard, before: TensorSharding | None, after: TensorSharding | None) -> TensorSharding | None:
@@ -54,11 +92,3 @@ def minor_axes(sharding: TensorSharding, major: TensorSharding | None) -> list[t
     """Return, per dimension, the axes of a sharding behind those of another one, with which it begins."""
     counts = [0 if major is None else len(major.dim_shardings[dim].axes) for dim in range(sharding.rank)]
     return [tuple(dim.axes[count:]) for dim, count in zip(sharding.dim_shardings, counts, strict=True)]
-
-
-def lost_axes(before: TensorSharding, after: TensorSharding | None) -> list[tuple[AxisRef, ...]]:
-    """Return, per dimension, the axes that one sharding has beyond another, which has all or none of them."""
-    return [
-        () if after is not None and after.of_dimension(dim).axes else before.dim_shardings[dim].axes
-        for dim in range(before.rank)
-    ]

@@ -50,6 +50,16 @@ class Change:
         mesh = Mesh() if known is None else shard.mesh(known)
         return cls(shape, mesh, _axes(before, len(shape)), _axes(after, len(shape)))
 
+    @property
+    def joined(self) -> AxesPerDim:
+        """The axes of the dimensions that are whole after."""
+        return [() if after else before for before, after in zip(self.before, self.after, strict=True)]
+
+    @property
+    def cut(self) -> AxesPerDim:
+        """The axes of the dimensions that are whole before."""
+        return [() if before else after for before, after in zip(self.before, self.after, strict=True)]
+
     def parts(self, axes: Sequence[AxisRef]) -> int:
         """Return the number of parts along some axes."""
         return axes_size(axes, self.mesh)

@@ -56,7 +56,8 @@ def _enter(
     assert original is not None, "a slot without a sharding has nothing to enter"
     priorities = sorted({dim.priority_or_default for dim in original.dim_shardings} - {0})
     later = [(priority, _reveal(original, priority)) for priority in priorities]
-    return table.intern(_initial(original, table.mesh_of(original))), later
+    first = _initial(original, table.mesh_of(original))
+    return table.intern(first), later
 
 
 def _initial(original: TensorSharding, mesh: Mesh) -> TensorSharding:

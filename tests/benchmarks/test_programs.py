@@ -56,11 +56,11 @@ def test_small_programs_have_100_to_500_ops() -> None:
 def test_layers_repeat() -> None:
     """Each layer of an unrolled step adds as many ops as any other, and none of a new kind."""
     gpt = pytest.importorskip("benchmarks.programs.gpt", reason="the program is a JAX function")
-    four, six, eight = (gpt.gpt_step(layers) for layers in (4, 6, 8))
-    counts = [count_ops(parse_module(text)) for text in (four, six, eight)]
-    assert counts[1] - counts[0] == counts[2] - counts[1] > 800
+    two, three, four = (gpt.gpt_step(layers) for layers in (2, 3, 4))
+    counts = [count_ops(parse_module(text)) for text in (two, three, four)]
+    assert counts[1] - counts[0] == counts[2] - counts[1] > 400
     # What takes or returns all parameters has a type of its own.
-    assert {key[0] for key in set(_keys(eight)) - set(_keys(four))} == {"func.func", "func.return"}
+    assert {key[0] for key in set(_keys(four)) - set(_keys(two))} == {"func.func", "func.return"}
 
 
 def test_the_step_is_as_large_as_the_one_first_measured() -> None:

@@ -51,7 +51,7 @@ def kernels(form: str = "stablehlo") -> tuple[tuple[Mapping[str, Any], Fusion, C
     for kernel in json.loads(FILE.read_text())["fusions"]:
         if kernel[f"fused_{form}"] is not None:
             fusion = read_fusion(kernel[f"fused_{form}"])
-            collected.append((kernel, fusion, choose(fusion)))
+            collected.append((kernel, fusion, choose(fusion, H100)))
     return tuple(collected)
 
 

@@ -18,7 +18,7 @@ from shardy_py.kernels.dialect.ops import LoopOp
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.fusion.choose import Choice, slices_of
 from shardy_py.kernels.fusion.fusion import Fusion, element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import scatter_of
+from shardy_py.kernels.fusion.scatters import root_scatter
 from shardy_py.kernels.kernel import Kernel, emit
 from shardy_py.kernels.requirements import find_libdevice
 from shardy_py.kernels.run.kernel import run_kernel
@@ -76,7 +76,7 @@ def test_maps_of_scatter_kernels() -> None:
 def arrays_of(fusion: Fusion) -> list[Any]:
     """Arrays that keep what the scatter promises, of numbers whose sums and products are exact in every order."""
     rng = np.random.default_rng(11)
-    op = scatter_of(fusion)
+    op = root_scatter(fusion).op
     collected = []
     for value in fusion.parameters:
         array = random_array(shape_of(value), element_type_of(value), rng)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from tests.xla_flags import QUICK_JAX
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COPIED = (
@@ -181,6 +183,7 @@ def _run_command(command: str, directory: Path, paths: dict[str, str]) -> tuple[
         cwd=directory,
         env={
             **os.environ,
+            **QUICK_JAX,
             **paths,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "100",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, builtin, func, tensor
 from xdsl.ir import SSAValue
 
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.dialect.arith_and_llvm import IndexCastUIOp
@@ -23,10 +23,12 @@ from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.entry.sorted_scatter import sorted_scatter_entry
 from shardy_py.kernels.entry.transpose import packed_transpose_entry, tiled_transpose_entry
 from shardy_py.kernels.fusion.choose import Choice, EmitterKind, slices_of
-from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import in_place_updates
+from shardy_py.kernels.fusion.fusion import IterationSpace, element_type_of, shape_of
+from shardy_py.kernels.fusion.reductions import RootReductions
+from shardy_py.kernels.fusion.scatters import RootScatter
+from shardy_py.kernels.fusion.transposes import RootTransposes
 from shardy_py.kernels.launch.grid import Launch, loop_map
-from shardy_py.kernels.launch.launches import in_place_map, joined_input_map, joined_output_maps
+from shardy_py.kernels.launch.launches import joined_output_maps
 from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.kernels.launch.reductions import plan_reduction
 from shardy_py.kernels.launch.scatters import sorted_rows, update_map
@@ -41,36 +43,31 @@ def entry_function(functions: FunctionEmitter, choice: Choice, launch: Launch, d
         choice: The emitter.
         launch: The grid.
         device: The device.
-
-    Raises:
-        UnsupportedError: the emitter has none.
     """
-    if choice.emitter is not None:
-        entry: func.FuncOp = choice.emitter.entry(functions, launch)
-        return entry
-    match choice.kind:
-        case EmitterKind.LOOP:
-            return loop_entry(functions, launch)
-        case EmitterKind.TRANSPOSE:
-            tiles = transpose_tiles(choice, launch)
+    form = choice.form
+    match form:
+        case RootTransposes():
+            tiles = transpose_tiles(form, launch)
             if isinstance(tiles, PackedTiles):
-                return packed_transpose_entry(functions, choice, tiles)
-            return tiled_transpose_entry(functions, choice, tiles)
-        case EmitterKind.CONCATENATE:
-            return concatenate_entry(functions, choice, launch)
-        case EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
-            return in_place_entry(functions, choice, launch)
-        case EmitterKind.REDUCTION:
-            return reduction_entry(functions, choice, launch, plan_reduction(functions.fusion, choice, device, launch))
-        case EmitterKind.SCATTER:
-            slices = slices_of(functions.fusion, choice)
-            rows = sorted_rows(functions.fusion, device)
+                return packed_transpose_entry(functions, form, tiles)
+            return tiled_transpose_entry(functions, form, tiles)
+        case RootReductions():
+            return reduction_entry(functions, form, launch, plan_reduction(form, device, launch))
+        case RootScatter():
+            slices, rows = slices_of(functions.fusion, choice), sorted_rows(form, device)
             if rows is not None and rows.per_warp > 1:
-                return sorted_scatter_entry(functions, slices, launch, rows)
-            return scatter_entry(functions, slices, launch, update_map(functions.fusion, launch, rows))
-    message = f"the fusion is for the emitter {choice.kind.value}: {choice.reason}"
-    hint = "emitter, launch and functions are known; the entry function is not"
-    raise UnsupportedError(Diagnostic("no-entry-function", message, hint=hint))
+                return sorted_scatter_entry(functions, form, slices, launch, rows)
+            return scatter_entry(functions, form, slices, launch, update_map(form, launch, rows))
+        case IterationSpace():
+            map_ = loop_map(launch, form.shape, form.layout)
+            if choice.kind is EmitterKind.CONCATENATE:
+                return concatenate_entry(functions, choice, launch, map_)
+            if choice.kind is EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
+                return in_place_entry(functions, choice, launch, map_)
+            return loop_entry(functions, launch)
+        case _:
+            entry: func.FuncOp = form.entry(functions, launch)
+            return entry
 
 
 def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
@@ -95,10 +92,16 @@ def loop_entry(functions: FunctionEmitter, launch: Launch) -> func.FuncOp:
     return entry.finished(tuple(loop.outputs))
 
 
-def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -> func.FuncOp:
+def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch, read: IndexingMap) -> func.FuncOp:
     """Return the entry function of a concatenate, whose epilogue computes the root from the elements of each operand.
 
     Mirrors ``ConcatenateFusion`` of XLA.
+
+    Args:
+        functions: The functions of the fusion.
+        choice: The emitter.
+        launch: The grid.
+        read: The map from threads, blocks and the loop to the index in an operand.
     """
     fusion = functions.fusion
     (hero,), (root,) = choice.heroes, fusion.roots
@@ -106,9 +109,8 @@ def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch
     entry = EntryBuilder(fusion, launch)
     epilogue = Epilogue.at_root(hero.results[0], root)
     name = emit_epilogue(functions, epilogue)
-    read = joined_input_map(fusion, hero, launch)
     outputs = list(entry.outputs)
-    for operand, map_ in zip(hero.operands, joined_output_maps(fusion, hero, root, launch), strict=True):
+    for operand, map_ in zip(hero.operands, joined_output_maps(fusion, hero, root, read), strict=True):
         loop = LoopOp(map_, entry.ids, outputs)
         entry.builder.insert(loop)
         scope = entry_scope(functions, loop.body.block)
@@ -122,15 +124,21 @@ def concatenate_entry(functions: FunctionEmitter, choice: Choice, launch: Launch
     return entry.finished(tuple(outputs))
 
 
-def in_place_entry(functions: FunctionEmitter, choice: Choice, launch: Launch) -> func.FuncOp:
+def in_place_entry(functions: FunctionEmitter, choice: Choice, launch: Launch, map_: IndexingMap) -> func.FuncOp:
     """Return the entry function of dynamic updates of parameters in their own memory.
 
     Mirrors ``InPlaceDynamicUpdateSliceFusion`` of XLA.
+
+    Args:
+        functions: The functions of the fusion.
+        choice: The emitter, with the updates as heroes.
+        launch: The grid.
+        map_: The map from threads, blocks and the loop to the index in the updates.
     """
     fusion = functions.fusion
     entry = EntryBuilder(fusion, launch, slices_of(fusion, choice))
-    updates = in_place_updates(fusion)
-    loop = LoopOp(in_place_map(fusion, launch), entry.ids, entry.outputs)
+    updates = [update for update in choice.heroes if update is not None]
+    loop = LoopOp(map_, entry.ids, entry.outputs)
     entry.builder.insert(loop)
     scope = entry_scope(functions, loop.body.block)
     written = []

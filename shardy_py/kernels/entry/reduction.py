@@ -30,12 +30,11 @@ from shardy_py.kernels.elemental.scalars import make_constant
 from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope, loop_over_symbols
-from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.combiners import starts_of
-from shardy_py.kernels.fusion.reductions import real_reduction
+from shardy_py.kernels.fusion.reductions import RootReductions
 from shardy_py.kernels.launch.grid import BL_Z, TH_X, Launch
 from shardy_py.kernels.launch.reduction_maps import ReductionMaps, SharedTile, reduction_maps
-from shardy_py.kernels.launch.reductions import ReductionPlan, root_groups
+from shardy_py.kernels.launch.reductions import ReductionPlan
 from shardy_py.values import frozen
 
 Values = Mapping[Op, Sequence[SSAValue]]
@@ -59,31 +58,27 @@ class RootGroup:
     sides: tuple[int, ...]
 
 
-def groups_of(functions: FunctionEmitter, choice: Choice) -> Iterator[RootGroup]:
+def groups_of(reductions: RootReductions) -> Iterator[RootGroup]:
     """Yield the groups of roots of a reduction."""
-    fusion = functions.fusion
-    for number, members in enumerate(root_groups(fusion, choice)):
-        heroes = {
-            member: hero
-            for member in members
-            if (hero := choice.heroes[member]) is not None
-            and real_reduction(fusion, fusion.producer(fusion.roots[member]), hero) is not None
-        }
+    for number, members in enumerate(reductions.groups):
+        heroes = {member: hero for member in members if (hero := reductions.heroes.get(member)) is not None}
         sides = tuple(member for member in members if member not in heroes)
         yield RootGroup(number, tuple(dict.fromkeys(heroes.values())), tuple(heroes), sides)
 
 
-def reduction_entry(functions: FunctionEmitter, choice: Choice, launch: Launch, plan: ReductionPlan) -> func.FuncOp:
+def reduction_entry(
+    functions: FunctionEmitter, reductions: RootReductions, launch: Launch, plan: ReductionPlan
+) -> func.FuncOp:
     """Return the entry function of a reduction.
 
     Args:
         functions: The functions of the fusion.
-        choice: The emitter with the heroes of the roots.
+        reductions: The reductions of the roots.
         launch: The grid.
         plan: The distribution of the reductions over it.
     """
     entry = EntryBuilder(functions.fusion, launch)
-    groups = list(groups_of(functions, choice))
+    groups = list(groups_of(reductions))
     scope = entry_scope(functions, entry.block)
     maps = reduction_maps(plan, launch)
 

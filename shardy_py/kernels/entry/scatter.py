@@ -20,9 +20,9 @@ from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
 from shardy_py.kernels.fusion.fusion import element_type_of, shape_of
-from shardy_py.kernels.fusion.in_place import form_of, has_unique_indices, scatter_of
+from shardy_py.kernels.fusion.scatters import RootScatter, has_unique_indices
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.launch.scatters import indices_of, updates_of, window_map
+from shardy_py.kernels.launch.scatters import window_map
 
 
 class Scattering:
@@ -30,24 +30,26 @@ class Scattering:
 
     Args:
         functions: The functions of the fusion.
+        scatter: The scatter.
         parameters: The parameters of the entry function.
     """
 
-    def __init__(self, functions: FunctionEmitter, parameters: Sequence[SSAValue]) -> None:
+    def __init__(self, functions: FunctionEmitter, scatter: RootScatter, parameters: Sequence[SSAValue]) -> None:
         self.functions = functions
+        self.scatter = scatter
         self.parameters = parameters
-        self.op: Op = scatter_of(functions.fusion)
+        self.op: Op = scatter.op
         functions.region_function(self.op)
         for root in functions.fusion.roots:
             emit_epilogue(functions, Epilogue.at_root(root, root))
-        self.form = form_of(functions.fusion)
+        self.form = scatter.form
         self._operand = shape_of(self.op.operands[0])
         self.window = self.form.window
         self.components = self.form.components
 
     def offsets(self, scope: Scope, number: SSAValue) -> list[SSAValue]:
         """Return the start of a window along the dimensions that the scatter indices address."""
-        indices = indices_of(self.op)
+        indices = self.scatter.indices
         cast = IndexCastUIOp if element_type_of(indices).startswith("ui") else arith.IndexCastOp
         offsets = []
         for component in range(self.components):
@@ -94,7 +96,7 @@ class Scattering:
         """Return an element of the updates, by default of those for the first operand."""
         if not self.form.has_canonical_updates:
             index = scope.apply(self.form.updates, index)
-        return called_element(self.functions, scope, updates or updates_of(self.op)[0], self.parameters, index)
+        return called_element(self.functions, scope, updates or self.scatter.updates[0], self.parameters, index)
 
     def combined(self, builder: Builder, current: SSAValue, update: SSAValue) -> SSAValue:
         """Return what the region of a scatter into one operand makes of an element and an update."""
@@ -170,20 +172,23 @@ def choose_values(
     return list(branch.results)
 
 
-def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Launch, map_: IndexingMap) -> func.FuncOp:
+def scatter_entry(
+    functions: FunctionEmitter, scatter: RootScatter, slices: Sequence[int], launch: Launch, map_: IndexingMap
+) -> func.FuncOp:
     """Return the entry function of a scatter whose threads take elements of the updates and add nothing up.
 
     Mirrors ``EmitNaiveImplementation`` of XLA.
 
     Args:
         functions: The functions of the fusion.
+        scatter: The scatter.
         slices: The number of the buffer of every argument.
         launch: The grid.
         map_: The map from threads, blocks and loops to the index of an element of the updates.
     """
     fusion = functions.fusion
     entry = EntryBuilder(fusion, launch, slices)
-    scattering = Scattering(functions, entry.parameters)
+    scattering = Scattering(functions, scatter, entry.parameters)
     scope = entry_scope(functions, entry.block)
     (number,) = scope.apply(window_map(map_, launch), entry.ids)
     count = scope.index(scattering.form.count)
@@ -198,7 +203,7 @@ def scatter_entry(functions: FunctionEmitter, slices: Sequence[int], launch: Lau
         loop = LoopOp(map_, entry.ids, entry.outputs)
         inner.builder.insert(loop)
         body = entry_scope(functions, loop.body.block)
-        updates = [scattering.update(body, loop.indices, value) for value in updates_of(scattering.op)]
+        updates = [scattering.update(body, loop.indices, value) for value in scatter.updates]
         place = scattering.place(body, offsets, loop.indices[1:])
         body.builder.insert(YieldOp(*scattering.write_all(body, loop.carried, place, updates)))
         return list(loop.outputs)

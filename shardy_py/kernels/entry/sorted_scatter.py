@@ -16,6 +16,7 @@ from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scatter import Scattering, choose_values
 from shardy_py.kernels.entry.scopes import entry_scope
+from shardy_py.kernels.fusion.scatters import RootScatter
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.launch.scatters import SortedRows, element_map, index_map
 
@@ -24,32 +25,33 @@ Emit = Callable[[Scope, Sequence[SSAValue], SSAValue, SSAValue], SSAValue]
 
 
 def sorted_scatter_entry(
-    functions: FunctionEmitter, slices: Sequence[int], launch: Launch, rows: SortedRows
+    functions: FunctionEmitter, scatter: RootScatter, slices: Sequence[int], launch: Launch, rows: SortedRows
 ) -> func.FuncOp:
     """Return the entry function of a scatter whose warps go over sorted indices.
 
     Mirrors ``ScatterWithDistributedIndices`` of XLA.
     """
     entry = EntryBuilder(functions.fusion, launch, slices)
-    return entry.finished((_Warp(functions, entry, rows).emit(),))
+    return entry.finished((_Warp(functions, scatter, entry, rows).emit(),))
 
 
 class _Warp:
     """The work of a warp: the window that is being added up, by its offsets, and the elements of a lane."""
 
-    def __init__(self, functions: FunctionEmitter, entry: EntryBuilder, rows: SortedRows) -> None:
+    def __init__(self, functions: FunctionEmitter, scatter: RootScatter, entry: EntryBuilder, rows: SortedRows) -> None:
         self._functions = functions
+        self._scatter = scatter
         self._entry = entry
         self._rows = rows
-        self._scattering = Scattering(functions, entry.parameters)
-        self._map = element_map(functions.fusion, entry.launch, rows)
+        self._scattering = Scattering(functions, scatter, entry.parameters)
+        self._map = element_map(scatter, entry.launch, rows)
 
     def emit(self) -> SSAValue:
         """Emit the loops and return what is written."""
-        fusion, rows = self._functions.fusion, self._rows
+        rows = self._rows
         scope = entry_scope(self._functions, self._entry.block)
         initial = self._initial(scope)
-        loop = LoopOp(index_map(fusion, self._entry.launch, rows), self._entry.ids, initial)
+        loop = LoopOp(index_map(self._scatter, self._entry.launch, rows), self._entry.ids, initial)
         scope.builder.insert(loop)
         body = entry_scope(self._functions, loop.body.block)
         step, inner = loop.body.block.args[:2]

@@ -20,20 +20,19 @@ from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scope import Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
 from shardy_py.kernels.entry.scopes import called_element, entry_scope
-from shardy_py.kernels.fusion.choose import Choice
 from shardy_py.kernels.fusion.fusion import shape_of
-from shardy_py.kernels.fusion.transposes import tiled_heroes
+from shardy_py.kernels.fusion.transposes import RootTransposes
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.kernels.launch.transposes import TiledTranspose
 
 
-def tiled_transpose_entry(functions: FunctionEmitter, choice: Choice, tiles: TiledTranspose) -> func.FuncOp:
+def tiled_transpose_entry(functions: FunctionEmitter, transposes: RootTransposes, tiles: TiledTranspose) -> func.FuncOp:
     """Return the entry function of tiled transposes.
 
     Mirrors ``TransposeFusion`` of XLA. Side outputs are written in the first loop.
     """
-    build = TransposeEntry(functions, choice, tiles.launch)
+    build = TransposeEntry(functions, transposes, tiles.launch)
     shared, outputs = _write_tiles(build, tiles)
     return build.entry.finished(_read_tiles(build, tiles, shared, outputs))
 
@@ -71,13 +70,13 @@ def _read_tiles(
     return tuple(loop.outputs)
 
 
-def packed_transpose_entry(functions: FunctionEmitter, choice: Choice, tiles: PackedTiles) -> func.FuncOp:
+def packed_transpose_entry(functions: FunctionEmitter, transposes: RootTransposes, tiles: PackedTiles) -> func.FuncOp:
     """Return the entry function of packed transposes.
 
     Mirrors ``PackedTranspose`` of XLA: a loop into shared memory per transpose, then one for all side outputs, a
     barrier, and a loop over squares around one over their columns.
     """
-    build = TransposeEntry(functions, choice, tiles.launch)
+    build = TransposeEntry(functions, transposes, tiles.launch)
     written = [_write_tile(build, tiles, number, tile) for number, tile in enumerate(build.allocate(tiles.tile))]
     outputs = build.outputs(_write_side_outputs(build, tiles))
     return build.entry.finished(_read_packed_tiles(build, tiles, build.synchronize(written), outputs))
@@ -157,18 +156,17 @@ class TransposeEntry:
 
     Args:
         functions: The functions.
-        choice: The emitter, with the hero of every root.
+        transposes: The transposes.
         launch: The grid.
     """
 
-    def __init__(self, functions: FunctionEmitter, choice: Choice, launch: Launch) -> None:
+    def __init__(self, functions: FunctionEmitter, transposes: RootTransposes, launch: Launch) -> None:
         self.functions = functions
         self.fusion = functions.fusion
         self.entry = EntryBuilder(functions.fusion, launch)
-        hero_of_root = tiled_heroes(functions.fusion, choice.heroes)
-        self.heroes = tuple({hero.id: hero for hero in hero_of_root.values()}.values())
-        self.side = [number for number in range(len(self.fusion.roots)) if number not in hero_of_root]
-        self._behind = hero_of_root
+        self.heroes = tuple({hero.id: hero for hero in transposes.heroes.values()}.values())
+        self.side = [number for number in range(len(self.fusion.roots)) if number not in transposes.heroes]
+        self._behind = transposes.heroes
 
     @property
     def side_targets(self) -> list[SSAValue]:

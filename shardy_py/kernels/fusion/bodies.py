@@ -201,6 +201,12 @@ def joined_dimension(op: Op) -> int:
     return 0
 
 
+def joined_lengths(op: Op) -> list[int]:
+    """Return the sizes of the operands of a concatenate along the dimension in which it joins them."""
+    dimension = joined_dimension(op)
+    return [(static_shape(value.type) or ())[dimension] for value in op.operands]
+
+
 def joins_in_order(op: Op, maps: Sequence[IndexingMap]) -> bool:
     """Return whether the maps of an op put its operands one behind the other, each as it is."""
     output, *inputs = (static_shape(value.type) or () for value in (op.results[0], *op.operands))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from math import gcd
 
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.interfaces.emission import KernelEmitter
-from shardy_py.kernels.fusion.fusion import Fusion
-from shardy_py.kernels.fusion.in_place import in_place_updates, scatter_of, updated_parameter
-from shardy_py.kernels.fusion.reductions import CanonicalReduction, common_reductions
-from shardy_py.kernels.fusion.transposes import Transpose, common_transpose, is_tiled_transpose
+from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.fusion.bodies import joined_lengths
+from shardy_py.kernels.fusion.fusion import Fusion, IterationSpace
+from shardy_py.kernels.fusion.in_place import in_place_updates, updated_parameter
+from shardy_py.kernels.fusion.reductions import RootReductions, root_reductions
+from shardy_py.kernels.fusion.scatters import RootScatter, root_scatter
+from shardy_py.kernels.fusion.transposes import RootTransposes, is_tiled_transpose, root_transposes
 from shardy_py.values import frozen
 
 MAX_CONCATENATED = 4
@@ -36,54 +40,68 @@ class Choice:
         kind: The emitter.
         reason: Why, in the terms of the rules.
         heroes: The hero of every root; None for a root that is a parameter.
-        reduction: The canonical form of the reductions, for that emitter.
-        transpose: The form of the transposes, for that one.
-        emitter: The emitter of a plugin.
+        form: What the emitter is for: the transposes, reductions or scatter from which the roots are computed, else the
+            elements over which threads are spread; the emitter itself where it is a plugin's.
     """
 
     kind: EmitterKind
     reason: str
     heroes: tuple[Op | None, ...]
-    reduction: CanonicalReduction | None = None
-    transpose: Transpose | None = None
-    emitter: KernelEmitter | None = None
+    form: RootTransposes | RootReductions | RootScatter | IterationSpace | KernelEmitter
 
     @property
     def name(self) -> str:
         """The name of the emitter."""
-        return self.kind.value if self.emitter is None else self.emitter.name
+        match self.form:
+            case RootTransposes() | RootReductions() | RootScatter() | IterationSpace():
+                return self.kind.value
+            case emitter:
+                return emitter.name
 
 
-def choose(fusion: Fusion) -> Choice:
-    """Return the emitter for a fusion."""
+def choose(fusion: Fusion, device: DeviceSpec) -> Choice:
+    """Return the emitter for a fusion on a device.
+
+    Raises:
+        UnsupportedError: the root is a scatter that cannot update the memory of its operand.
+    """
     roots = [fusion.producer(root) for root in fusion.roots]
     heroes = tuple(None if root is None else hero_of(fusion, root) for root in roots)
     for emitter in fusion.registry.emitters.values():
         reason = emitter.accepts(fusion)
         if reason:
-            return Choice(EmitterKind.PLUGIN, reason, heroes, emitter=emitter)
-    reductions = common_reductions(fusion, roots, heroes)
-    reduction = next((form for form in reductions if form is not None), None)
-    if reduction is not None:
+            return Choice(EmitterKind.PLUGIN, reason, heroes, emitter)
+    reductions = root_reductions(fusion, roots, heroes)
+    if reductions is not None:
         # Roots that are no reductions are computed beside them, by functions of their own.
-        triples = zip(roots, heroes, reductions, strict=True)
-        heroes = tuple(root if form is None else hero for root, hero, form in triples)
-        return Choice(EmitterKind.REDUCTION, f"a root's hero is a reduction of {reduction.text}", heroes, reduction)
-    transpose = common_transpose(fusion, heroes)
-    if transpose is not None:
-        reason = f"a root's hero is a transpose of {transpose.bits} bits in tiles"
-        return Choice(EmitterKind.TRANSPOSE, reason, heroes, transpose=transpose)
-    if updates := in_place_updates(fusion):
-        reason = "every root updates a part of a parameter in place"
-        return Choice(EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, reason, updates)
-    if roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
-        return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes)
-    if len(roots) > 1:
-        return Choice(EmitterKind.LOOP, "there are several roots", heroes)
-    hero = heroes[0]
-    if hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
-        return Choice(EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands", heroes)
-    return Choice(EmitterKind.LOOP, "nothing needs another emitter", heroes)
+        heroes = tuple(reductions.heroes.get(number, root) for number, root in enumerate(roots))
+        reason = f"a root's hero is a reduction of {reductions.canonical.text}"
+        return Choice(EmitterKind.REDUCTION, reason, heroes, reductions)
+    transposes = root_transposes(fusion, heroes)
+    needed = 0 if transposes is None else transposes.tile_bytes()
+    if transposes is not None and needed <= device.shared_bytes:
+        reason = f"a root's hero is a transpose of {transposes.form.bits} bits in tiles"
+        return Choice(EmitterKind.TRANSPOSE, reason, heroes, transposes)
+    if transposes is None and roots[0] is not None and fusion.facts[roots[0].id].is_scatter:
+        return Choice(EmitterKind.SCATTER, "the root is a scatter", heroes, root_scatter(fusion))
+    kind, reason = EmitterKind.LOOP, "nothing needs another emitter"
+    over, divisible, hero = fusion.roots[0], 0, heroes[0]
+    if transposes is not None:
+        tiles = f"the tiles of its transposes need {needed} bytes of shared memory"
+        reason = f"{tiles}, more than the {device.shared_bytes} of {device.name}"
+    elif updates := in_place_updates(fusion):
+        kind, reason = EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE, "every root updates a part of a parameter in place"
+        over, heroes = updates[0].operands[1], updates
+    elif len(roots) > 1:
+        reason = "there are several roots"
+    elif hero is not None and fusion.facts[hero.id].is_concatenation and len(hero.operands) <= MAX_CONCATENATED:
+        kind, reason = EmitterKind.CONCATENATE, f"the hero joins at most {MAX_CONCATENATED} operands"
+        lengths = joined_lengths(hero)
+        # No thread's elements reach over the end of an operand.
+        over, divisible = hero.operands[lengths.index(max(lengths))], gcd(*lengths)
+    is_expensive = kind is EmitterKind.LOOP and any(fusion.facts[op.id].is_expensive for op in fusion.ops)
+    space = fusion.space_of(over, divisible=divisible, is_expensive=is_expensive)
+    return Choice(kind, reason, heroes, space)
 
 
 MAX_OPERANDS = 3
@@ -158,14 +176,14 @@ def _leads_through_intermediates(fusion: Fusion, op: Op) -> bool:
 
 def aliases_of(fusion: Fusion, choice: Choice) -> tuple[int | None, ...]:
     """Return for every root the number of the parameter whose memory it shares, or None."""
-    if choice.kind is EmitterKind.SCATTER:
-        op = scatter_of(fusion)
+    if isinstance(choice.form, RootScatter):
+        op = choice.form.op
         return tuple(
             fusion.parameters.index(fusion.updated(op.operands[op.results.index(root)])) for root in fusion.roots
         )
     if choice.kind is not EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE:
         return (None,) * len(fusion.roots)
-    sources = [updated_parameter(fusion, update) for update in in_place_updates(fusion)]
+    sources = [updated_parameter(fusion, update) for update in choice.heroes if update is not None]
     return tuple(fusion.parameters.index(source) for source in sources)
 
 

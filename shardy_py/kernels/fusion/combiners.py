@@ -67,11 +67,6 @@ def _starts(fusion: Fusion, reduction: Op) -> tuple[int | None, ...] | None:
     return tuple(starts)
 
 
-def is_associative(fusion: Fusion, op: Op) -> bool:
-    """Return whether the region of an op is proven to be associative."""
-    return all(part.is_associative for part in ScalarCombiner(fusion, op).parts)
-
-
 @final
 class ScalarCombiner:
     """The region of an op as functions of numbers.
@@ -102,6 +97,11 @@ class ScalarCombiner:
             joined = {number, *read}.union(*(group for group in groups if group & (read | {number})))
             groups = [group for group in groups if not group & joined] + [joined]
         return tuple(CombinerPart(self, tuple(sorted(group))) for group in groups)
+
+    @property
+    def is_associative(self) -> bool:
+        """True if the region is proven to be associative."""
+        return all(part.is_associative for part in self.parts)
 
     def _read(self, values: Sequence[Value]) -> set[int]:
         """Return the ids of some values and of all values that they are computed from."""

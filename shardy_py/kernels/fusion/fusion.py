@@ -54,6 +54,32 @@ def element_type_of(value: Value) -> str:
     return value.type.element_type if isinstance(value.type, TensorType) else str(value.type)
 
 
+@frozen(eq=False)
+class IterationSpace:
+    """The elements of a tensor, over which the threads of a kernel are spread in the order of memory.
+
+    Args:
+        value: The tensor.
+        shape: Its shape.
+        layout: Its dimensions, the one that varies fastest in memory first.
+        bits: The fewest bits of an element that is written; one thread writes all elements of a byte.
+        divisible: A number that the elements of a thread divide; 0 where they divide nothing.
+        is_expensive: Whether an element takes so much that loops over several are not unrolled.
+    """
+
+    value: Value
+    shape: tuple[int, ...]
+    layout: tuple[int, ...]
+    bits: int
+    divisible: int = 0
+    is_expensive: bool = False
+
+    @property
+    def elements(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+
 @frozen(eq=False, slots=False)
 class Fusion:
     """A piece of a program that becomes one kernel.
@@ -126,16 +152,14 @@ class Fusion:
             return operand
         return self.parameters[len(self.argument_parameters) + self.copied.index(number)]
 
-    def operands_of(self, op: Op) -> tuple[Value, ...]:
-        """Return the operands of an op; those that a scatter updates may be copies."""
-        if not self.copied or not self.facts[op.id].is_scatter:
-            return tuple(op.operands)
-        count = len(op.results)
-        return (*map(self.updated, op.operands[:count]), *op.operands[count:])
-
     def layout_of(self, value: Value) -> tuple[int, ...]:
         """Return the dimensions of a value, the one that varies fastest in memory first."""
         return self.layouts.get(value.id) or tuple(range(len(shape_of(value)) - 1, -1, -1))
+
+    def space_of(self, value: Value, *, divisible: int = 0, is_expensive: bool = False) -> IterationSpace:
+        """Return the iteration space of a value, over which threads compute all roots."""
+        bits = min(bits_of(element_type_of(root)) for root in self.roots)
+        return IterationSpace(value, shape_of(value), self.layout_of(value), bits, divisible, is_expensive)
 
     def same_place(self, first: Value, other: Value) -> IndexingMap:
         """Return the map from the index of a value to that of another one with as many elements, by their memory."""
@@ -176,6 +200,16 @@ class Fusion:
         return tuple(ops_by_id.values())
 
     @cached_property
+    def operands(self) -> Mapping[int, tuple[Value, ...]]:
+        """The operands of every op, by its id; those that a scatter updates may be copies."""
+        operands = {op.id: tuple(op.operands) for op in self.ops}
+        for op in self.ops if self.copied else ():
+            if self.facts[op.id].is_scatter:
+                count = len(op.results)
+                operands[op.id] = (*map(self.updated, op.operands[:count]), *op.operands[count:])
+        return operands
+
+    @cached_property
     def numbers(self) -> Mapping[int, int]:
         """The number of every op, by its id."""
         return {op.id: number for number, op in enumerate(self.ops)}
@@ -208,6 +242,11 @@ class Fusion:
     def root_ids(self) -> frozenset[int]:
         """The ids of the roots."""
         return frozenset(value.id for value in self.roots)
+
+    @cached_property
+    def root_elements(self) -> tuple[int, ...]:
+        """The number of elements of every root."""
+        return tuple(self.elements(root) for root in self.roots)
 
     @cached_property
     def root_op_ids(self) -> frozenset[int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 
 from attrs import field
 
 from shardy_py.indexing import IndexingMap, op_maps
-from shardy_py.ir.graph.program import Op, Value
+from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.interfaces.ops import (
     Bitcast,
@@ -30,6 +31,9 @@ from shardy_py.kernels.fusion.bodies import (
 from shardy_py.plugins import Registry
 from shardy_py.values import frozen
 
+_WIDE_WINDOW = 8
+_MANY_OPERANDS = 10
+
 
 @frozen(eq=False, slots=False)
 class FusedOpFacts:
@@ -42,6 +46,16 @@ class FusedOpFacts:
 
     op: Op
     registry: Registry = field(repr=False)
+
+    @cached_property
+    def operand_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of every operand."""
+        return tuple(static_shape(value.type) or () for value in self.op.operands)
+
+    @cached_property
+    def result_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of every result."""
+        return tuple(static_shape(value.type) or () for value in self.op.results)
 
     @cached_property
     def maps(self) -> tuple[IndexingMap, ...]:
@@ -64,7 +78,7 @@ class FusedOpFacts:
         """
         if not self.registry.has_trait(self.op, Elementwise):
             return False
-        same = op_maps.identity(_shape_of(self.op.results[0]))
+        same = op_maps.identity(self.result_shapes[0])
         return all(map_.is_undefined or not map_.results or map_ == same for map_ in self.maps)
 
     @cached_property
@@ -88,7 +102,7 @@ class FusedOpFacts:
         is_regular = bool(op.regions) and len(op.operands) == 2 * count
         if not is_regular or not self.registry.has_trait(op, Reduction):
             return False
-        has_scalars = not any(map(_shape_of, op.operands[count:]))
+        has_scalars = not any(self.operand_shapes[count:])
         return has_scalars and reduces_by_region(op, self.body, self.maps)
 
     @cached_property
@@ -111,9 +125,22 @@ class FusedOpFacts:
     @cached_property
     def is_dynamic_update(self) -> bool:
         """True if the op writes a part of its operand that begins at an index known at run time."""
-        operands = self.op.operands
-        has_starts = len(operands) == 2 + len(_shape_of(operands[0])) if operands else False
+        shapes = self.operand_shapes
+        has_starts = len(shapes) == 2 + len(shapes[0]) if shapes else False
         return has_starts and self.registry.has_trait(self.op, DynamicUpdate) and picks_elements(self.body)
+
+    @cached_property
+    def is_expensive(self) -> bool:
+        """True if the op computes so much for an element that loops over it are not unrolled."""
+        if self.is_contraction:
+            return True
+        if self.is_concatenation:
+            return len(self.op.operands) > _MANY_OPERANDS
+        if not self.op.operands or self.is_elementwise:
+            return False
+        if self.is_reduction:
+            return len(self.op.results) > 1
+        return prod(bound.interval.size for bound in self.maps[0].ranges) > _WIDE_WINDOW
 
     @cached_property
     def moves_only(self) -> bool:
@@ -125,7 +152,3 @@ class FusedOpFacts:
         (map_,) = self.maps
         is_one_index = not (map_.is_undefined or map_.constraints or map_.ranges or map_.runtimes)
         return is_one_index and self.keeps_elements
-
-
-def _shape_of(value: Value) -> tuple[int, ...]:
-    return static_shape(value.type) or ()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 
+from attrs import field
+
 from shardy_py.indexing import Variable, VariableKind, op_maps
-from shardy_py.ir.graph.program import Op
+from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.fusion.combiners import starts_of
-from shardy_py.kernels.fusion.fusion import Fusion, shape_of
+from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of
 from shardy_py.values import frozen
 
 _MAX_RACE_FREE_MINOR = 16384
@@ -66,7 +69,7 @@ def reduced_dims(fusion: Fusion, op: Op) -> tuple[int, ...] | None:
         for number, result in enumerate(map_.results)
         if isinstance(result, Variable) and result.kind is VariableKind.RANGE
     )
-    full_reduction = op_maps.reduce(shape_of(op.results[0]), shape_of(op.operands[0]), dims)
+    full_reduction = op_maps.reduce(facts.result_shapes[0], facts.operand_shapes[0], dims)
     return dims if all(other == full_reduction for other in facts.maps[: len(op.results)]) else None
 
 
@@ -113,7 +116,7 @@ def canonical_of(fusion: Fusion, op: Op) -> CanonicalReduction | None:
     if not all(fusion.is_row_major(value) for value in (*op.operands, *op.results)):
         return None
     reduced = reduced_dims(fusion, op)
-    return None if reduced is None else canonical(shape_of(op.operands[0]), reduced)
+    return None if reduced is None else canonical(fusion.facts[op.id].operand_shapes[0], reduced)
 
 
 def real_reduction(fusion: Fusion, root: Op | None, hero: Op | None) -> CanonicalReduction | None:
@@ -129,18 +132,91 @@ def real_reduction(fusion: Fusion, root: Op | None, hero: Op | None) -> Canonica
     return form if root is hero or form.is_race_free else None
 
 
-def common_reductions(
-    fusion: Fusion, roots: Sequence[Op | None], heroes: Sequence[Op | None]
-) -> tuple[CanonicalReduction | None, ...]:
-    """Return the form of every hero that the reduction emitter takes, None for the others.
+@frozen
+class ElementBits:
+    """The bits of the elements that a reduction reads.
+
+    Args:
+        smallest: Those of the smallest.
+        largest: Those of the largest.
+        has_complex: Whether one is complex.
+    """
+
+    smallest: int
+    largest: int
+    has_complex: bool
+
+
+@frozen(eq=False, slots=False)
+class RootReductions:
+    """The reductions from which roots are computed; they have one form.
+
+    Args:
+        fusion: The fusion.
+        canonical: The canonical form.
+        heroes: By the number of a root its reduction; other roots have as many elements as the operands.
+    """
+
+    fusion: Fusion = field(repr=False)
+    canonical: CanonicalReduction
+    heroes: Mapping[int, Op]
+
+    @cached_property
+    def bits(self) -> ElementBits:
+        """The bits of the elements of the parameters that are read, or of what is reduced where none is."""
+        fusion = self.fusion
+        types = [element_type_of(value) for value in fusion.parameters if fusion.users.get(value.id)]
+        types = types or [element_type_of(hero.operands[0]) for hero in self.heroes.values()]
+        bits = [bits_of(type_) for type_ in types]
+        return ElementBits(min(bits), max(bits), any(type_.startswith("complex") for type_ in types))
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the roots in groups with a reduction each; roots that share an op are in one."""
+        above = [_read_by(self.fusion, root) for root in self.fusion.roots]
+        groups: list[set[int]] = []
+        for number, ids in enumerate(above):
+            touching = [group for group in groups if any(ids & above[other] for other in group)]
+            merged = {number}.union(*touching)
+            groups = [group for group in groups if group not in touching] + [merged]
+        with_reduction = [group for group in groups if not group.isdisjoint(self.heroes)]
+        # Roots without a reduction go with the first group.
+        with_reduction[0].update(*(group for group in groups if group.isdisjoint(self.heroes)))
+        return tuple(tuple(sorted(group)) for group in sorted(with_reduction, key=min))
+
+
+def root_reductions(fusion: Fusion, roots: Sequence[Op | None], heroes: Sequence[Op | None]) -> RootReductions | None:
+    """Return the reductions among the heroes that the reduction emitter takes; None where it takes none.
 
     One kernel computes them all: where the forms differ, or a root beside them has other elements than they read, it
     takes none.
     """
-    forms = tuple(real_reduction(fusion, root, hero) for root, hero in zip(roots, heroes, strict=True))
-    reduced = [(form, hero.operands[0]) for form, hero in zip(forms, heroes, strict=True) if form and hero]
-    beside = [root for root, form in zip(fusion.roots, forms, strict=True) if form is None]
-    fits = len({form for form, _ in reduced}) == 1 and all(
-        fusion.elements(root) == fusion.elements(reduced[0][1]) for root in beside
-    )
-    return forms if fits else (None,) * len(forms)
+    pairs = enumerate(zip(roots, heroes, strict=True))
+    forms = {number: form for number, (root, hero) in pairs if (form := real_reduction(fusion, root, hero)) is not None}
+    if len(set(forms.values())) != 1:
+        return None
+    first = min(forms)
+    hero_of_root = {number: hero for number, hero in enumerate(heroes) if hero is not None and number in forms}
+    reduced = fusion.elements(hero_of_root[first].operands[0])
+    if any(elements != reduced for number, elements in enumerate(fusion.root_elements) if number not in forms):
+        return None
+    return RootReductions(fusion, forms[first], hero_of_root)
+
+
+def _read_by(fusion: Fusion, root: Value) -> set[int]:
+    """Return the ids of the values that a root is computed from, without scalars and what follows from scalars only."""
+    op = fusion.producer(root)
+    if op is None:
+        return set()
+    ids = {value.id for value in op.results}
+    pending = list(op.operands)
+    while pending:
+        value = pending.pop()
+        if value.id in ids or fusion.elements(value) == 1:
+            continue
+        producer = fusion.producer(value)
+        if producer is not None and all(fusion.elements(operand) == 1 for operand in producer.operands):
+            continue
+        ids.add(value.id)
+        pending += () if producer is None else producer.operands
+    return ids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import prod
 
 from shardy_py.errors import Diagnostic
@@ -21,11 +22,10 @@ _MOST_ELEMENTS = 2**59
 
 def problems_of_values(parameters: Iterable[Value], ops: Iterable[Op]) -> Iterator[Diagnostic]:
     """Yield what is wrong with the types of parameters and of results."""
-    for value in parameters:
-        yield from _problems_of_type(value, "", "")
-    for op in ops:
-        for value in op.results:
-            yield from _problems_of_type(value, op.location, op.name)
+    of_parameters = ((value, "", "") for value in parameters)
+    of_results = ((value, op.location, op.name) for op in ops for value in op.results)
+    for value, location, name in chain(of_parameters, of_results):
+        yield from _problems_of_type(value, location, name)
 
 
 def _problems_of_type(value: Value, location: str, name: str) -> Iterator[Diagnostic]:

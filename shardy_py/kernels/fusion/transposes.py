@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 
 from shardy_py.indexing import Variable
 from shardy_py.ir.graph.program import Op
-from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
+from shardy_py.kernels.device import shared_tile_bytes
+from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of
 from shardy_py.values import frozen
 
+TILE = 32
 MIN_TILED = 16
 MIN_TILED_SHORT = 8
 MIN_TILED_AREA = 8192
@@ -41,15 +44,40 @@ class Transpose:
         return bool(self.permutation) and self.permutation[-1] != len(self.permutation) - 1
 
     @cached_property
-    def swapped(self) -> tuple[int, int]:
-        """The sizes of the two dimensions that a tile swaps: the input's fast one and the output's.
+    def swapped_dims(self) -> tuple[int, int]:
+        """The two dimensions of the input that a tile swaps: its fast one and that of the output.
 
         Where the fastest dimension stays, these are the ones next to it.
         """
         place = -1 if self.moves_minor else -2
-        return self.shape[place], self.output[place]
+        return len(self.shape) + place, self.permutation[place]
 
-    @cached_property
+    @property
+    def swapped(self) -> tuple[int, int]:
+        """The sizes of the two dimensions that a tile swaps."""
+        first, second = self.swapped_dims
+        return self.shape[first], self.shape[second]
+
+    def block(self, vector: int) -> tuple[int, ...]:
+        """Return the part of the input that a block of threads takes.
+
+        Args:
+            vector: The elements in a row, and the rows, that a thread takes in one step.
+        """
+        sizes = [1] * len(self.shape)
+        if not self.moves_minor:
+            sizes[-1] = self.shape[-1]
+        for number in self.swapped_dims:
+            sizes[number] = TILE * vector
+        return tuple(sizes)
+
+    def tile(self, vector: int) -> tuple[int, ...]:
+        """Return the shape of a tile in shared memory: longer rows keep the elements of a column in different banks."""
+        sizes = list(self.block(vector))
+        sizes[self.swapped_dims[0]] += 1
+        return tuple(sizes)
+
+    @property
     def is_tiled(self) -> bool:
         """True if the transpose is tiled through shared memory."""
         if len(self.shape) < 2 or self.bits < 8:
@@ -75,7 +103,7 @@ def transpose_of(fusion: Fusion, op: Op) -> Transpose | None:
     if len(op.operands) != 1 or len(op.results) != 1 or facts.is_elementwise or facts.is_bitcast:
         return None
     (map_,) = facts.maps
-    shape, output = shape_of(op.operands[0]), shape_of(op.results[0])
+    (shape,), (output,) = facts.operand_shapes, facts.result_shapes
     if map_.is_undefined or map_.is_known_empty or map_.constraints or len(shape) != len(output):
         return None
     places = [result.number for result in map_.results if isinstance(result, Variable)]
@@ -95,18 +123,45 @@ def is_tiled_transpose(fusion: Fusion, op: Op) -> bool:
     return transpose is not None and transpose.is_tiled
 
 
-def common_transpose(fusion: Fusion, heroes: Sequence[Op | None]) -> Transpose | None:
-    """Return the form of the tiled transposes among the heroes; None without any, or where one kernel takes not all.
+@frozen(eq=False)
+class RootTransposes:
+    """The tiled transposes from which roots are computed; they move elements in one way.
 
-    They move elements in one way, and every root beside them has as many elements.
+    Args:
+        form: The form of the first.
+        packed: How they are packed; None where they are not.
+        heroes: By the number of a root its transpose; other roots have as many elements.
+        bits: The bits of an element of each transpose.
     """
-    hero_of_root = tiled_heroes(fusion, heroes)
-    forms = [form for hero in hero_of_root.values() if (form := transpose_of(fusion, hero)) is not None]
-    if len({(form.shape, form.permutation) for form in forms}) != 1:
+
+    form: Transpose
+    packed: PackedTranspose | None
+    heroes: Mapping[int, Op]
+    bits: tuple[int, ...]
+
+    def tile_bytes(self, vector: int = 1) -> int:
+        """Return the bytes of shared memory that the tiles of all transposes take.
+
+        Args:
+            vector: The elements in a row, and the rows, that a thread takes in one step, of a transpose not packed.
+        """
+        tile = self.form.tile(vector) if self.packed is None else (self.packed.tile, self.packed.tile)
+        return sum(shared_tile_bytes(prod(tile), bits) for bits in self.bits)
+
+
+def root_transposes(fusion: Fusion, heroes: Sequence[Op | None]) -> RootTransposes | None:
+    """Return the tiled transposes among the heroes; None without any, or where one kernel takes not all."""
+    forms = {number: transpose_of(fusion, hero) for number, hero in enumerate(heroes) if hero is not None}
+    tiled = {number: form for number, form in forms.items() if form is not None and form.is_tiled}
+    if len({(form.shape, form.permutation) for form in tiled.values()}) != 1:
         return None
-    elements = fusion.elements(fusion.roots[min(hero_of_root)])
-    beside = [root for number, root in enumerate(fusion.roots) if number not in hero_of_root]
-    return forms[0] if all(fusion.elements(root) == elements for root in beside) else None
+    first = min(tiled)
+    beside = (elements for number, elements in enumerate(fusion.root_elements) if number not in tiled)
+    if any(elements != fusion.root_elements[first] for elements in beside):
+        return None
+    hero_of_root = {number: hero for number, hero in enumerate(heroes) if hero is not None and number in tiled}
+    bits = {hero.id: tiled[number].bits for number, hero in hero_of_root.items()}
+    return RootTransposes(tiled[first], packed(tiled[first]), hero_of_root, tuple(bits.values()))
 
 
 def normalized(shape: Sequence[int], permutation: Sequence[int], bits: int) -> Transpose:
@@ -169,10 +224,3 @@ def packed(transpose: Transpose) -> PackedTranspose | None:
     if not fits or (slow % slow_tile) % vector:
         return None
     return PackedTranspose(vector, tile, (fast, middle, slow), (fast_tile, middle_tile, slow_tile))
-
-
-def tiled_heroes(fusion: Fusion, heroes: Sequence[Op | None]) -> dict[int, Op]:
-    """Return the heroes that are tiled transposes, by the number of their root."""
-    forms = {number: transpose_of(fusion, hero) for number, hero in enumerate(heroes) if hero is not None}
-    tiled = [number for number, form in forms.items() if form is not None and form.is_tiled]
-    return {number: hero for number in tiled if (hero := heroes[number]) is not None}

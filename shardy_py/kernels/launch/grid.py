@@ -18,12 +18,10 @@ from shardy_py.indexing import (
 )
 from shardy_py.indexing.composition import without_unused_symbols
 from shardy_py.kernels.device import DeviceSpec
-from shardy_py.kernels.fusion.fusion import bits_of
+from shardy_py.kernels.fusion.fusion import IterationSpace
 from shardy_py.values import frozen
 
 THREADS = 128
-TILE_ALIGNMENT = 16
-"""The alignment of tiles in shared memory, in bytes."""
 GRID_NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 TH_X, BL_X, BL_Y, BL_Z = 0, 3, 4, 5
 
@@ -66,17 +64,11 @@ def spread(steps: int, device: DeviceSpec, *, unroll: int = 1, threads: int = TH
     return Launch((x, -(-blocks // x), 1), (threads, 1, 1), unroll)
 
 
-def loop_unroll(elements: int, device: DeviceSpec, *, bits: int, blocked: bool = False) -> int:
-    """Return the elements per thread of a loop.
-
-    Args:
-        elements: The number of elements.
-        device: The device.
-        bits: The bits of an element; those of less than a byte come at least in bytes.
-        blocked: Whether the fusion has an op that makes each element expensive.
-    """
-    unroll = gcd(elements, 4) if elements >= device.threads and not blocked else 1
-    return max(unroll, 8 // bits) if bits < 8 else unroll
+def space_launch(space: IterationSpace, device: DeviceSpec) -> Launch:
+    """Return the launch over an iteration space: a thread takes up to four neighbours where the device is full."""
+    unroll = gcd(space.elements, 4) if space.elements >= device.threads and not space.is_expensive else 1
+    unroll = gcd(max(unroll, 8 // space.bits), space.divisible)
+    return spread(-(-space.elements // unroll), device, unroll=unroll)
 
 
 def loop_map(launch: Launch, shape: Sequence[int], layout: Sequence[int] = ()) -> IndexingMap:
@@ -103,17 +95,3 @@ def loop_map(launch: Launch, shape: Sequence[int], layout: Sequence[int] = ()) -
     map_ = IndexingMap(tuple(index), grid_bounds(launch), ranges)
     bounded = map_.with_constraints([(place, Interval(0, prod(shape) - 1))])
     return without_unused_symbols(simplify(bounded))
-
-
-def shared_tile_bytes(elements: int, element_type: str) -> int:
-    """Return the bytes of shared memory that a tile takes; its elements are whole bytes, its begin is aligned.
-
-    Args:
-        elements: The number of its elements.
-        element_type: Their type, in MLIR's notation.
-
-    >>> shared_tile_bytes(33, "f32"), shared_tile_bytes(33, "i4")
-    (144, 48)
-    """
-    size = elements * -(-bits_of(element_type) // 8)
-    return -(-size // TILE_ALIGNMENT) * TILE_ALIGNMENT

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from shardy_py.ir.graph.program import Op
 from shardy_py.kernels.device import DeviceSpec
-from shardy_py.kernels.fusion.choose import Choice
-from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of
-from shardy_py.kernels.fusion.reductions import CanonicalReduction, real_reduction
+from shardy_py.kernels.fusion.reductions import CanonicalReduction, ElementBits, RootReductions
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.values import frozen
 
@@ -52,38 +49,15 @@ class ReductionPlan:
         return self.launch(launch.blocks[2]) == launch
 
 
-@frozen
-class ElementBits:
-    """The bits of the elements that a reduction reads.
-
-    Args:
-        smallest: Those of the smallest.
-        largest: Those of the largest.
-        has_complex: Whether one is complex.
-    """
-
-    smallest: int
-    largest: int
-    has_complex: bool
-
-
-def reduction_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
-    """Return the launch of the reduction emitter; groups of roots that share nothing run side by side along z."""
-    return plan_reduction(fusion, choice, device).launch(len(list(root_groups(fusion, choice))))
-
-
-def plan_reduction(fusion: Fusion, choice: Choice, device: DeviceSpec, launch: Launch | None = None) -> ReductionPlan:
+def plan_reduction(reductions: RootReductions, device: DeviceSpec, launch: Launch | None = None) -> ReductionPlan:
     """Return how a reduction is spread over a grid.
 
     Args:
-        fusion: The fusion.
-        choice: The emitter.
+        reductions: The reductions of the fusion.
         device: The device.
         launch: The grid, if it may be another one than the emitter's.
     """
-    form = choice.reduction
-    assert form is not None
-    bits = element_bits(fusion, choice)
+    form, bits = reductions.canonical, reductions.bits
     if not form.is_row:
         plan = (_small_column if 32 % form.dims[2] == 0 else _column)(form, bits, device)
     else:
@@ -122,15 +96,6 @@ def other_plans(plan: ReductionPlan, bits: ElementBits, device: DeviceSpec) -> I
 def _with_rows(plan: ReductionPlan, vector: int, per_row: int, rows: int) -> ReductionPlan:
     blocks = (-(-plan.form.dims[1] // rows), 1)
     return evolve(plan, vector=vector, threads=per_row * rows, blocks=blocks, per_row=per_row, rows=rows)
-
-
-def element_bits(fusion: Fusion, choice: Choice) -> ElementBits:
-    """Return the bits of the elements that the reductions read."""
-    types = [element_type_of(value) for value in fusion.parameters if fusion.users.get(value.id)]
-    heroes = [hero for hero in choice.heroes if hero is not None and fusion.facts[hero.id].is_reduction]
-    types = types or [element_type_of(hero.operands[0]) for hero in heroes]
-    bits = [bits_of(type_) for type_ in types]
-    return ElementBits(min(bits), max(bits), any(type_.startswith("complex") for type_ in types))
 
 
 def vector_size(minor: int, threads: int, bits: ElementBits) -> int:
@@ -230,41 +195,3 @@ def _column(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> 
         rows=warps,
         warp=warp,
     )
-
-
-def root_groups(fusion: Fusion, choice: Choice) -> Iterator[tuple[int, ...]]:
-    """Yield groups of roots, by number: those that share an op belong together, so do those without a reduction."""
-    roots = [fusion.producer(root) for root in fusion.roots]
-    reductions = [
-        real_reduction(fusion, root, hero) is not None for root, hero in zip(roots, choice.heroes, strict=True)
-    ]
-    above = [_read_by(fusion, root) for root in roots]
-    groups: list[set[int]] = []
-    for number, ops in enumerate(above):
-        touching = [group for group in groups if any(ops & above[other] for other in group)]
-        merged = {number}.union(*touching)
-        groups = [group for group in groups if group not in touching] + [merged]
-    with_reduction = [group for group in groups if any(reductions[number] for number in group)]
-    rest = set().union(*(group for group in groups if group not in with_reduction))
-    if with_reduction and rest:
-        with_reduction[0] |= rest
-    for group in sorted(with_reduction or [set(range(len(roots)))], key=min):
-        yield tuple(sorted(group))
-
-
-def _read_by(fusion: Fusion, root: Op | None) -> set[int]:
-    """Return the ids of the values that a root is computed from, without scalars and what follows from scalars only."""
-    if root is None:
-        return set()
-    ids = {value.id for value in root.results}
-    pending = list(root.operands)
-    while pending:
-        value = pending.pop()
-        if value.id in ids or fusion.elements(value) == 1:
-            continue
-        producer = fusion.producer(value)
-        if producer is not None and all(fusion.elements(operand) == 1 for operand in producer.operands):
-            continue
-        ids.add(value.id)
-        pending += () if producer is None else producer.operands
-    return ids

@@ -21,58 +21,59 @@ from shardy_py.indexing import (
     symbol,
 )
 from shardy_py.kernels.device import DeviceSpec
-from shardy_py.kernels.fusion.choose import Choice
-from shardy_py.kernels.fusion.fusion import Fusion, bits_of, element_type_of, shape_of
-from shardy_py.kernels.fusion.transposes import Transpose, packed, tiled_heroes
-from shardy_py.kernels.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds, shared_tile_bytes
+from shardy_py.kernels.fusion.fusion import shape_of
+from shardy_py.kernels.fusion.transposes import TILE, RootTransposes, Transpose
+from shardy_py.kernels.launch.grid import BL_X, TH_X, THREADS, Launch, grid_bounds
 from shardy_py.kernels.launch.packed import PackedTiles
 from shardy_py.values import frozen
 
 
-def transpose_launch(fusion: Fusion, choice: Choice, device: DeviceSpec) -> Launch:
-    """Return the launch of a transpose kernel."""
-    transpose = choice.transpose
-    assert transpose is not None
-    form = packed(transpose)
-    if form is not None:
-        return PackedTiles(transpose, form).launch
-    heroes = {hero.id: hero for hero in tiled_heroes(fusion, choice.heroes).values()}
-    sizes = [bits_of(element_type_of(hero.results[0])) // 8 for hero in heroes.values()]
-    return tiled_transpose(transpose, device, sizes=sizes).launch
+def transpose_launch(transposes: RootTransposes, device: DeviceSpec) -> Launch:
+    """Return the launch of a transpose kernel.
+
+    Threads take vectors where there are threads, shared memory and neighbours enough for them.
+    """
+    form = transposes.form
+    if transposes.packed is not None:
+        return PackedTiles(form, transposes.packed).launch
+    plain = TiledTranspose(form)
+    vector = _WORD_BITS // max(transposes.bits) if form.moves_minor else 1
+    while vector > 1:
+        square = vector * vector
+        enough = prod(plain.counts) * THREADS >= square * device.threads
+        fits = (TILE + 1) * TILE * sum(transposes.bits) // 8 * square <= device.shared_bytes
+        if enough and fits and gcd(*form.swapped) % vector == 0:
+            return TiledTranspose(form, vector).launch
+        vector //= 2
+    return plain.launch
 
 
-def transpose_bytes(fusion: Fusion, choice: Choice, launch: Launch) -> int:
-    """Return the bytes of shared memory that the tiles of a transpose kernel take."""
-    elements = prod(transpose_tiles(choice, launch).tile)
-    heroes = {hero.id: hero for hero in tiled_heroes(fusion, choice.heroes).values()}
-    return sum(shared_tile_bytes(elements, element_type_of(hero.results[0])) for hero in heroes.values())
-
-
-def transpose_tiles(choice: Choice, launch: Launch) -> PackedTiles | TiledTranspose:
+def transpose_tiles(transposes: RootTransposes, launch: Launch) -> PackedTiles | TiledTranspose:
     """Return the tiles of a transpose kernel with a launch."""
-    transpose = choice.transpose
-    assert transpose is not None
-    form = packed(transpose)
-    return TiledTranspose(transpose, launch.unroll) if form is None else PackedTiles(transpose, form)
+    form, packed = transposes.form, transposes.packed
+    return TiledTranspose(form, launch.unroll) if packed is None else PackedTiles(form, packed)
 
 
-def transpose_maps(fusion: Fusion, choice: Choice, launch: Launch) -> tuple[IndexingMap, ...]:
-    """Return the maps of the loops of a transpose kernel, in their order."""
-    tiles = transpose_tiles(choice, launch)
-    hero_of_root = tiled_heroes(fusion, choice.heroes)
-    heroes = list({hero.id: hero for hero in hero_of_root.values()}.values())
+def transpose_maps(transposes: RootTransposes, launch: Launch, *, has_side: bool) -> tuple[IndexingMap, ...]:
+    """Return the maps of the loops of a transpose kernel, in their order.
+
+    Args:
+        transposes: The transposes.
+        launch: The grid.
+        has_side: Whether there are roots that are not computed from a transpose.
+    """
+    tiles = transpose_tiles(transposes, launch)
+    heroes = list({hero.id: hero for hero in transposes.heroes.values()}.values())
     read = [tiles.input_map(shape_of(hero.operands[0])) for hero in heroes]
     output = shape_of(heroes[0].results[0])
     if isinstance(tiles, TiledTranspose):
         return read[0], tiles.output_map(output)
-    side = read[:1] if len(hero_of_root) < len(fusion.roots) else []
-    return *read, *side, tiles.squares, tiles.columns(output)
+    return *read, *(read[:1] if has_side else ()), tiles.squares, tiles.columns(output)
 
 
-TILE = 32
 ROWS = 4
 """The rows of a tile that the threads of a block take in one step."""
-_WORD = 4
+_WORD_BITS = 32
 
 
 @frozen
@@ -96,27 +97,14 @@ class TiledTranspose:
         return self.vector if self.transpose.moves_minor else self.transpose.shape[-1]
 
     @property
-    def _places(self) -> tuple[int, int]:
-        """The two dimensions of the input that a tile swaps."""
-        place = -1 if self.transpose.moves_minor else -2
-        return len(self.transpose.shape) + place, self.transpose.permutation[place]
-
-    @property
     def block(self) -> tuple[int, ...]:
         """The part of the input that a block takes."""
-        sizes = [1] * len(self.transpose.shape)
-        if not self.transpose.moves_minor:
-            sizes[-1] = self._inner
-        for place in self._places:
-            sizes[place] = TILE * self.vector
-        return tuple(sizes)
+        return self.transpose.block(self.vector)
 
     @property
     def tile(self) -> tuple[int, ...]:
-        """The shape of the tile in shared memory: longer rows keep the elements of a column in different banks."""
-        sizes = list(self.block)
-        sizes[self._places[0]] += 1
-        return tuple(sizes)
+        """The shape of the tile in shared memory."""
+        return self.transpose.tile(self.vector)
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -168,7 +156,7 @@ class TiledTranspose:
     def store(self) -> IndexingMap:
         """The map to the place in the tile where what was read is written."""
         offsets = self._offsets(self.block)
-        first, other = self._places
+        first, other = self.transpose.swapped_dims
         offsets[first], offsets[other] = offsets[other], offsets[first]
         return self._map(offsets)
 
@@ -176,23 +164,3 @@ class TiledTranspose:
     def load(self) -> IndexingMap:
         """The map to the place in the tile that is read for the output."""
         return self._map(self._offsets(self.block))
-
-
-def tiled_transpose(transpose: Transpose, device: DeviceSpec, *, sizes: Sequence[int]) -> TiledTranspose:
-    """Return the tiles of a transpose: vectors where there are threads, shared memory and neighbours enough for them.
-
-    Args:
-        transpose: The transpose.
-        device: The device.
-        sizes: The bytes of an element of every transpose of the fusion.
-    """
-    plain = TiledTranspose(transpose)
-    vector = _WORD // max(sizes) if transpose.moves_minor else 1
-    while vector > 1:
-        square = vector * vector
-        enough = prod(plain.counts) * THREADS >= square * device.threads
-        fits = (TILE + 1) * TILE * sum(sizes) * square <= device.shared_bytes
-        if enough and fits and gcd(*transpose.swapped) % vector == 0:
-            return TiledTranspose(transpose, vector)
-        vector //= 2
-    return plain

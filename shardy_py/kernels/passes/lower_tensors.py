@@ -8,11 +8,11 @@ from typing import Any
 from xdsl.dialects import arith, builtin, func, llvm, scf, tensor, vector
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from shardy_py.kernels.device import TILE_ALIGNMENT
 from shardy_py.kernels.dialect.constants import element_type
 from shardy_py.kernels.dialect.gpu import BarrierOp
 from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp, AtomicRMWOp, SyncThreadsOp
 from shardy_py.kernels.fusion.fusion import bits_of
-from shardy_py.kernels.launch.grid import TILE_ALIGNMENT
 from shardy_py.kernels.passes.atomics import lower_atomic
 from shardy_py.kernels.passes.base import KernelContext, add_before, functions, insert_before, walk_ops
 from shardy_py.kernels.passes.buffer_facts import argument_attributes

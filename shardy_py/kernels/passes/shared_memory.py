@@ -9,11 +9,11 @@ from xdsl.dialects import builtin, func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError
-from shardy_py.kernels.device import DeviceSpec
+from shardy_py.kernels.device import DeviceSpec, shared_tile_bytes
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, ThreadIdOp
 from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp, ShuffleReduceOp, SyncThreadsOp
 from shardy_py.kernels.dialect.ops import LoopOp
-from shardy_py.kernels.launch.grid import shared_tile_bytes
+from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.base import KernelContext, functions
 from shardy_py.values import frozen
 
@@ -50,7 +50,7 @@ def check_shared_memory(module: builtin.ModuleOp, device: DeviceSpec) -> None:
     for function in functions(module):
         types = [op.output.type for op in function.walk() if isinstance(op, AllocateSharedOp)]
         tensors = [type_ for type_ in types if isinstance(type_, builtin.TensorType)]
-        needed = sum(shared_tile_bytes(prod(item.get_shape()), str(item.element_type)) for item in tensors)
+        needed = sum(shared_tile_bytes(prod(item.get_shape()), bits_of(str(item.element_type))) for item in tensors)
         if needed > device.shared_bytes:
             message = f"expected at most {device.shared_bytes} bytes of shared memory on {device.name}, got {needed}"
             hint = f"the kernel has {len(tensors)} tiles; let it compute fewer results, or give a device with more"

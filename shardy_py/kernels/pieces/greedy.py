@@ -17,10 +17,10 @@ from attrs import field
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Block, Op, Value
 from shardy_py.ir.interfaces.ops import Bitcast, Contraction, Elementwise, LibraryCall, Reduction, Reshape, Scatter
-from shardy_py.kernels.fusion.choose import EmitterKind, choose
 from shardy_py.kernels.fusion.fusion import Fusion, Layouts
-from shardy_py.kernels.fusion.in_place import form_problem
+from shardy_py.kernels.fusion.reductions import real_reduction
 from shardy_py.kernels.fusion.refusals import problems_of_ops, problems_of_values
+from shardy_py.kernels.fusion.scatters import form_problem
 from shardy_py.plugins import Registry
 from shardy_py.support.identity import identity
 from shardy_py.values import define
@@ -216,7 +216,7 @@ class _Walk:
         if all(len(self._ops[number].operands) == 1 for number in piece.ops):
             return False
         alone = self.fusion(_Piece(op, {op.id}), _short(op), {})
-        return choose(alone).kind is EmitterKind.REDUCTION
+        return real_reduction(alone, op, op) is not None
 
     def _rereads(self, op: Op) -> bool:
         """Return whether a scatter that a kernel gathers reads elements once for each window that each is in."""

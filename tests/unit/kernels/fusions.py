@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardy_py.frontends.mlir import import_module, parse_module
 from shardy_py.kernels.fusion.fusion import Fusion
+from shardy_py.kernels.kernel import Kernel
 from shardy_py.plugins.installed import installed_registry
 
 
@@ -11,6 +12,12 @@ def fusion_of(text: str) -> Fusion:
     """The fusion of a module's main function."""
     program = import_module(parse_module(text))
     return Fusion.of_function(program.functions["main"], installed_registry())
+
+
+def changing_stages(kernel: Kernel) -> list[str]:
+    """The stages whose module is another one than before the pass: equal modules compute the same."""
+    texts = list(kernel.stages.values())
+    return [stage for number, stage in enumerate(kernel.stages) if number == 0 or texts[number] != texts[number - 1]]
 
 
 LOG_TRANSPOSE_ADD = """

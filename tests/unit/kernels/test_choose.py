@@ -24,7 +24,7 @@ from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, SUM, TRANSPOSE
 def emitted(text: str, device: DeviceSpec = H100) -> tuple[EmitterKind, tuple[int, ...], tuple[int, ...]]:
     """The emitter, the blocks and the threads of a fusion."""
     fusion = fusion_of(text)
-    choice = choose(fusion)
+    choice = choose(fusion, device)
     launch = launch_of(fusion, choice, device)
     return choice.kind, launch.blocks, launch.threads
 
@@ -168,3 +168,28 @@ def test_reductions_that_do_not_fit_the_device() -> None:
     text = f"func.func @main({arguments}) -> ({types}) {{\n{zero}\n{body} return {results} : {types}\n}}"
     with pytest.raises(UnsupportedError, match="expected at most 49152 bytes of shared memory on h100, got 74880"):
         _ = emit(fusion_of(text)).stages
+
+
+def test_a_thread_writes_all_elements_of_a_byte_of_every_root() -> None:
+    """A thread of updates or of joined operands takes as many elements as a byte of the narrowest root has."""
+    updates = emit(
+        fusion_of("""
+func.func @main(%x: tensor<64xf32>, %y: tensor<64xi4>, %u: tensor<6xf32>, %v: tensor<6xi4>, %i: tensor<i32>)
+    -> (tensor<64xf32>, tensor<64xi4>) {
+  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (tensor<64xf32>, tensor<6xf32>, tensor<i32>) -> tensor<64xf32>
+  %1 = stablehlo.dynamic_update_slice %y, %v, %i : (tensor<64xi4>, tensor<6xi4>, tensor<i32>) -> tensor<64xi4>
+  return %0, %1 : tensor<64xf32>, tensor<64xi4>
+}""")
+    )
+    assert updates.choice.kind is EmitterKind.IN_PLACE_DYNAMIC_UPDATE_SLICE
+    assert updates.launch == Launch((1, 1, 1), (3, 1, 1), 2)
+    joined = emit(
+        fusion_of("""
+func.func @main(%x: tensor<6xi32>, %y: tensor<4xi32>) -> tensor<10xi4> {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<6xi32>, tensor<4xi32>) -> tensor<10xi32>
+  %1 = stablehlo.convert %0 : (tensor<10xi32>) -> tensor<10xi4>
+  return %1 : tensor<10xi4>
+}""")
+    )
+    assert joined.choice.kind is EmitterKind.CONCATENATE
+    assert joined.launch == Launch((1, 1, 1), (3, 1, 1), 2)

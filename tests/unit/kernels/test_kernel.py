@@ -17,13 +17,15 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 def test_stages_have_names_and_numbers() -> None:
     """A stage is found by its number, its name, or both; the last of several with one name counts."""
-    kernel = emit(fusion_of(NEGATE.format(shape="300")))
-    assert kernel.stage("initial") == kernel.stages["initial"]
-    assert kernel.stage("01") == kernel.stage("01.canonicalize") == kernel.stages["01.canonicalize"]
-    last = [name for name in kernel.stages if name.endswith(".cse")][-1]
-    assert kernel.stage("cse") == kernel.stages[last]
-    with pytest.raises(OptionError, match="no stage 'canonicalise'"):
-        kernel.stage("canonicalise")
+    kernel, printed = (emit(fusion_of(NEGATE.format(shape="300"))) for _ in range(2))
+    stages = printed.stages
+    last = [name for name in stages if name.endswith(".cse")][-1]
+    for item in (kernel, printed):
+        assert item.stage("initial") == stages["initial"]
+        assert item.stage("01") == item.stage("01.canonicalize") == stages["01.canonicalize"]
+        assert item.stage("cse") == stages[last]
+        with pytest.raises(OptionError, match="no stage 'canonicalise'"):
+            item.stage("canonicalise")
 
 
 def test_kernels_run_at_every_stage() -> None:

@@ -26,7 +26,7 @@ from tests.unit.kernels.fusions import LOG_TRANSPOSE_ADD, NEGATE, fusion_of
 def kernel(text: str) -> ModuleOp:
     """The module of a loop kernel."""
     fusion = fusion_of(text)
-    choice = choose(fusion)
+    choice = choose(fusion, H100)
     functions = FunctionEmitter(fusion, partition(fusion, choice))
     module = ModuleOp([loop_entry(functions, launch_of(fusion, choice, H100)), *functions.functions()])
     module.verify()

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 
 from shardy_py.ir.graph.program import Op
+from shardy_py.kernels.device import H100
 from shardy_py.kernels.fusion.choose import choose
 from shardy_py.kernels.partition import partition
 from tests.unit.kernels.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE, fusion_of
@@ -15,7 +16,7 @@ from tests.unit.kernels.fusions import ADD_SLICE_PAD, LOG_TRANSPOSE_ADD, NEGATE,
 def functions(text: str) -> list[list[str]]:
     """The ops of every function that is emitted; parameters by their number."""
     fusion = fusion_of(text)
-    actual = partition(fusion, choose(fusion)).emitted(fusion)
+    actual = partition(fusion, choose(fusion, H100)).emitted(fusion)
     return [
         [node.name.partition(".")[2] if isinstance(node, Op) else f"arg{node.index}" for node in function.nodes]
         for function in actual
@@ -48,7 +49,7 @@ def test_constraints_tell_maps_apart() -> None:
 def test_names_are_identifiers_and_functions_are_found() -> None:
     """Every op is in the function that the partition says, and every name is an identifier."""
     fusion = fusion_of(ADD_SLICE_PAD)
-    actual = partition(fusion, choose(fusion))
+    actual = partition(fusion, choose(fusion, H100))
     for function in actual.functions:
         assert function.name.isidentifier()
         assert all(actual.function_of(node) is function for node in function.nodes)
