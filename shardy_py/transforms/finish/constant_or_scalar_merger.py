@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
 from shardy_py.ir.graph.attributes import Attribute, freeze, shared_parts
+from shardy_py.ir.graph.kinds import kinds_of
 from shardy_py.ir.graph.op_names import CONSTANT
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.ir.graph.types import is_scalar
@@ -31,30 +32,42 @@ class ConstantOrScalarMergerPass(NoFields):
         """Merge the constants of a program."""
         semantics, log, keys = context.semantics, context.copies, _Keys(program)
         kinds: dict[str, _Kind] = {}
+        # What stays of the ops of a kind with one result; most ops need no other look.
+        staying: dict[Hashable, Op] = {}
         # The first op of each look, with the attribute that holds its sharding. Only where another op looks the same
         # are attributes compared, as these take longest.
         first: dict[Hashable, tuple[Op, str]] = {}
         # The id of such an op to the first op of each number of attributes, itself among them.
         distinct: dict[int, dict[int, Op]] = {}
-        for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
+        sharding_of = program.shardings.get
+        ops = ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast))
+        for op, shared_kind in zip(ops, kinds_of(program, ops), strict=True):
             region = op.parent.parent if op.parent else None
-            if region is None or len(op.operands) > 1:
+            operands, results = op.operands, op.results
+            if region is None or len(operands) > 1:
                 continue
-            kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
-            if not kind.is_constant and not (kind.is_broadcast and op.operands and is_scalar(op.operands[0].type)):
-                continue
-            alike, holder = first.setdefault((region, kind.name, *keys.look(op)), (op, kind.holder))
-            if alike is op:
-                continue
-            others = distinct.get(alike.id)
-            if others is None:
-                others = distinct[alike.id] = {keys.attributes(alike.attributes, holder): alike}
-            replacement = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
-            if replacement is op:
-                continue
-            if log is not None:
-                log.merged(op, replacement)
-            _replace(op, replacement)
+            key: Hashable = None
+            replacement: Op | None = None
+            if shared_kind is not None and len(results) == 1:
+                key = region, shared_kind, identity(sharding_of(results[0].id)), *operands
+                replacement = staying.get(key)
+            if replacement is None:
+                kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
+                if not kind.is_constant and not (kind.is_broadcast and operands and is_scalar(operands[0].type)):
+                    continue
+                replacement = op
+                alike, holder = first.setdefault((region, kind.name, *keys.look(op)), (op, kind.holder))
+                if alike is not op:
+                    others = distinct.get(alike.id)
+                    if others is None:
+                        others = distinct[alike.id] = {keys.attributes(alike.attributes, holder): alike}
+                    replacement = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
+                if key is not None:
+                    staying[key] = replacement
+            if replacement is not op:
+                if log is not None:
+                    log.merged(op, replacement)
+                _replace(op, replacement)
 
 
 class _Kind(NamedTuple):
