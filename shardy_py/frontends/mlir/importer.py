@@ -20,7 +20,6 @@ from shardy_py.frontends.mlir.native_reader import NativeReader, has_large_const
 from shardy_py.ir.graph.foreign_types import shardy_name
 from shardy_py.ir.graph.op_names import FUNCTION, RETURN
 from shardy_py.ir.graph.program import Block, Op, Program, Region, Value
-from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE
 from shardy_py.ir.graph.types import OpaqueType, Type
 from shardy_py.ir.graph.verify import MAX_REGION_DEPTH
 from shardy_py.support.gc_pause import no_garbage_collection
@@ -103,11 +102,11 @@ class _BytecodeTables:
 
     __slots__ = (
         "_all_sets",
+        "_attribute_names",
         "_decoded_types",
         "_function_results",
         "_op_names",
         "_types",
-        "attribute_names",
         "names",
         "result_types",
         "sets",
@@ -126,8 +125,8 @@ class _BytecodeTables:
         self._all_sets = origin.sets
         self._op_names = program.op_names
         self._op_names.update(self.names.values())
-        self.attribute_names: set[str] = set()
-        program.attribute_names = self.attribute_names
+        self._attribute_names: set[str] = set()
+        program.attribute_names = self._attribute_names
 
     def learn(
         self, native: ir.Operation, name: int, attributes: int, types: Any
@@ -140,7 +139,7 @@ class _BytecodeTables:
             found_set = self.sets[attributes] = self._all_sets.of(
                 native, self.tables.contents_of(attributes), self.tables.kinds
             )
-            self.attribute_names.update(found_set.native, found_set.decoded)
+            self._attribute_names.update(found_set.native, found_set.decoded)
         if types not in self.result_types:
             self.result_types[types] = self._types_of(types, native.results)
             if self.tables.types.keys() >= set(types):
@@ -201,7 +200,6 @@ class _Importer:
         self._fill(self._program.body, module.body, count, 0)
         self._program.index.start(self._ops)
         self._program.value_types = self._known.value_types
-        self._program.may_hold_rules = RULE_ATTRIBUTE in self._known.attribute_names
 
     def _fill(self, block: Block, native_block: ir.Block, count: int, position: int) -> int:
         """Convert the ops of a block.

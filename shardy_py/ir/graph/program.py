@@ -37,7 +37,6 @@ class Program:
         renamed: The ops that have another name than their frontend knows, until the program is written back.
         stand_ins: Id of an op to those that come back when it goes; see `shardy_py.ir.graph.rewriting`.
         kinds_hold: Whether an op is of the kind that it was found to be; false where somebody may change types.
-        may_hold_rules: Whether an op may have a rule among its attributes, as long as kinds hold.
         has_foreign_types: Whether values are tensors of dialects' own types, such as ``!torch.vtensor<[2,3],f32>``;
             None where that is not known.
         frontend: The `Frontend` that writes the program back; None for one that was built in Python.
@@ -59,7 +58,6 @@ class Program:
         "index",
         "kinds_hold",
         "locate",
-        "may_hold_rules",
         "next_id",
         "op_names",
         "origin",
@@ -87,7 +85,6 @@ class Program:
         self.renamed: list[Op] = []
         self.stand_ins: dict[int, tuple[Op, ...]] = {}
         self.kinds_hold = False
-        self.may_hold_rules = True
         self.has_foreign_types: bool | None = None
         self.frontend: Any = None
         self.origin: Any = None

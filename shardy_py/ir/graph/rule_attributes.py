@@ -23,7 +23,6 @@ INITIAL_ATTRIBUTE = "shardy_py.initial_operands"
 
 def write_rule(op: Op, rule: OpShardingRule) -> None:
     """Write a rule to the attributes of its op; fields that Shardy's attribute lacks go to further attributes."""
-    op.program.may_hold_rules = True
     op.attributes[RULE_ATTRIBUTE] = rule.without_reductions
     if rule.combiners:
         op.attributes[REDUCTIONS_ATTRIBUTE] = {
@@ -110,8 +109,6 @@ def drop_rules(program: Program) -> None:
     # A dictionary gives its memory back when it is cleared, not when items are deleted.
     program.rules.clear()
     program.rules.update(custom)
-    if program.kinds_hold and not program.may_hold_rules:
-        return
     # Ops share their attributes, and hardly any holds a rule.
     without: set[object] = set()
     for op in all_ops(program):
