@@ -83,10 +83,11 @@ class _Plan:
         rule: The rule, or None where there is no step.
         fixed: The direction that overrides the schedule, or None.
         conservative: Whether conservative propagation applies.
+        is_barrier: Whether the ops are propagation barriers.
         groups: The step group of ops whose operands have one use each, then of the others; None until it is needed.
     """
 
-    __slots__ = ("conservative", "fixed", "groups", "rule", "traits")
+    __slots__ = ("conservative", "fixed", "groups", "is_barrier", "rule", "traits")
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class _Plan:
         self.rule = rule
         self.fixed = fixed
         self.conservative = conservative
+        self.is_barrier = PropagationBarrier in traits
         self.groups: list[int | None] = [None, None]
 
 
@@ -183,7 +185,7 @@ class _Compiler:
                     step_slots.append(tuple(slots))
                     step_rules.append(plan.rule)
                     step_groups.append(group)
-                elif PropagationBarrier in plan.traits:
+                elif plan.is_barrier:
                     direction = parse_direction(op.attributes.get("allowed_direction"))
                     self._add_identity(op, op.operands, op.results[0], fixed=direction)
             if removable and op.id in removable and not (step_ops and step_ops[-1] is op):

@@ -192,7 +192,8 @@ def keep_or_drop_rules(program: Program, problem: Problem, *, keep: bool) -> Non
         return
     is_own = _groups_of_ops(problem)
     # The steps of a group have rules for as many operands and results.
-    for group, rule in dict(zip(problem.step_groups, problem.step_rules, strict=True)).items():
+    for group, members in enumerate(problem.group_steps):
+        rule = problem.step_rules[members[0]] if members else None
         is_own[group] = is_own[group] and rule is not None and rule.may_stand_on_op
     steps = zip(problem.step_ops, problem.step_groups, problem.step_rules, strict=True)
     program.rules.update({op.id: rule for op, group, rule in steps if rule is not None and is_own[group]})

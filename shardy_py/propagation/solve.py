@@ -332,9 +332,10 @@ class _Solver:
                 step = find(1, cursor)
                 if step < 0:
                     break
-                work.cursor = cursor = step + 1
+                cursor = step + 1
             waiting[step] = 0
             if removal is not None and removal.is_unused(step):
+                work.cursor = cursor
                 self._erase(step, work)
                 class_of = self.classes.of_step
                 continue
@@ -365,6 +366,7 @@ class _Solver:
                     continue
                 steps = dependents_of(slot)
                 if slot in coupled or slot in not_requeued:
+                    work.cursor = cursor
                     self._change_several(slot, new, dict(outcome)[position], step, work)
                     continue
                 current[slot] = new

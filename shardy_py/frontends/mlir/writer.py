@@ -97,7 +97,7 @@ def write_with_types(program: Program) -> ir.Module:
 
 
 class _Writer:
-    __slots__ = ("_call_sites", "_maker", "_origin", "_positions", "_removed", "_replaced", "_seen")
+    __slots__ = ("_call_sites", "_maker", "_num_placed", "_origin", "_positions", "_removed", "_replaced", "_seen")
 
     def __init__(self, origin: NativeProgram, call_sites: dict[int, Op], num_ids: int) -> None:
         self._origin = origin
@@ -106,9 +106,10 @@ class _Writer:
         self._removed: list[Op] = []
         self._replaced: list[Any] = []
         # By the ids of ops, flat, as sets and dictionaries of all ops would take ten times the memory: whether an op
-        # was seen in a block that changed, and its position among the native ops of the block at hand, or -1.
+        # was seen in a block that changed, and its position among the native ops of all such blocks, or -1.
         self._seen = bytearray(num_ids)
         self._positions = array("i", [-1]) * num_ids
+        self._num_placed = 0
 
     def parse_shardings(self) -> None:
         """Parse the shardings that are to be written."""
@@ -136,18 +137,20 @@ class _Writer:
     def write_attributes(self) -> None:
         """Write all changes of attributes."""
         changed = self._origin.changed
-        # Ops with the same attributes that make the same change share it.
-        encoded: dict[int, Items] = {}
+        # Ops with the same attributes that make the same change share it; nearly always it is one sharding.
+        encoded: dict[int, tuple[str, ir.Attribute | None, Items]] = {}
         for attributes in changed.values():
             native, overlay = attributes.native, attributes.overlay
             if native is None or overlay is None:
                 continue
-            items = encoded.get(identity(overlay))
-            if items is None:
-                items = encoded[identity(overlay)] = self._maker.changes(attributes.base, overlay)
-            if len(items) == 1 and items[0][1] is not None:
-                # Nearly always a sharding.
-                native.attributes[items[0][0]] = items[0][1]
+            change = encoded.get(identity(overlay))
+            if change is None:
+                items = self._maker.changes(attributes.base, overlay)
+                single = items[0] if len(items) == 1 else ("", None)
+                change = encoded[identity(overlay)] = *single, items
+            name, attribute, items = change
+            if attribute is not None:
+                native.attributes[name] = attribute
             else:
                 write_items(native, items)
         changed.clear()
@@ -185,28 +188,27 @@ class _Writer:
     def _place(self, ops: list[Op], handle: BlockHandle) -> None:
         """Create and move native ops until those of a block are in order; removed ops are erased at the end."""
         positions, seen = self._positions, self._seen
-        for position, op in enumerate(handle.ops):
+        # The positions of the blocks before are smaller: an op that stood there counts as one that moves.
+        latest = self._num_placed
+        for position, op in enumerate(handle.ops, latest):
             positions[op.id] = position
+        self._num_placed += len(handle.ops)
         # Whatever is made goes here first.
         point = ir.InsertionPoint.at_block_begin(handle.native)
         anchor: Op | None = None
-        latest = -1
         for op in ops:
             position = positions[op.id]
             if op.handle is None:
                 self._create(op, point)
                 _move_after(op, anchor, handle.native)
-            elif position < latest or position < 0:
+            elif position < latest:
                 _move_after(op, anchor, handle.native)
             else:
                 latest = position
             anchor = op
             seen[op.id] = True
-        for op in handle.ops:
-            positions[op.id] = -1
-            # It may come in a block further on; only those seen nowhere are erased in the end.
-            if not seen[op.id]:
-                self._removed.append(op)
+        # Some may come in a block further on; only those seen nowhere are erased in the end.
+        self._removed += [op for op in handle.ops if not seen[op.id]]
         handle.ops = ops
 
     def _create(self, op: Op, point: ir.InsertionPoint) -> None:

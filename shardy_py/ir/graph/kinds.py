@@ -25,15 +25,24 @@ class SharedOpKind:
     Attributes:
         name: The name of the ops.
         types: The types of their operands and results.
+        renamed: The kind of such ops under the name that they got last; None as long as they keep theirs.
         known: The registry that asked last with the facts that it has of the ops, as one value: threads share kinds.
     """
 
-    __slots__ = ("known", "name", "types")
+    __slots__ = ("known", "name", "renamed", "types")
 
     def __init__(self, name: str, types: Sequence[Type]) -> None:
         self.name = name
         self.types = types
+        self.renamed: SharedOpKind | None = None
         self.known: tuple[object, Any] = None, None
+
+    def of_name(self, name: str) -> SharedOpKind:
+        """Return the kind of ops of another name with the same attributes and types."""
+        kind = self.renamed
+        if kind is None or kind.name != name:
+            kind = self.renamed = SharedOpKind(name, self.types)
+        return kind
 
     def __repr__(self) -> str:
         return f"<kind of {self.name}>"

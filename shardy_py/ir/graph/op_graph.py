@@ -321,6 +321,9 @@ class Op:
         program.op_names.add(name)
         program.index.rename(self.name, name)
         self.name = name
+        kind = getattr(self.attributes, "kind", None)
+        if kind is not None:
+            self.attributes.kind = kind.of_name(name)  # type: ignore[attr-defined]
         for value in self.results:
             value.uses.reverse()
         if self.handle is not None:

@@ -67,7 +67,7 @@ class OpIndex(Generic[_Op]):
         walk: Returns all ops of the program as a new list, each before those in its regions.
     """
 
-    __slots__ = ("_appended", "_derived", "_entered", "_is_stale", "_left", "_lists", "_walk")
+    __slots__ = ("_appended", "_derived", "_entered", "_is_stale", "_left", "_lists", "_renamed", "_walk")
 
     def __init__(self, walk: Callable[[], list[_Op]]) -> None:
         self._walk = walk
@@ -75,6 +75,7 @@ class OpIndex(Generic[_Op]):
         self._derived: dict[object, tuple[list[_Op], object]] = {}
         self._entered: set[str] = set()
         self._left: set[str] = set()
+        self._renamed: set[str] = set()
         self._appended: list[_Op] = []
         self._is_stale = False
 
@@ -97,8 +98,8 @@ class OpIndex(Generic[_Op]):
 
     def rename(self, before: str, after: str) -> None:
         """Note that an op has another name; the list of all ops holds."""
-        for names in [names for names in self._lists if before in names or after in names]:
-            del self._lists[names]
+        self._renamed.add(before)
+        self._renamed.add(after)
 
     def invalidate(self) -> None:
         """Note that regions moved: any op may have been added, removed or reordered."""
@@ -155,6 +156,7 @@ class OpIndex(Generic[_Op]):
     def _forget_changes(self) -> None:
         self._entered.clear()
         self._left.clear()
+        self._renamed.clear()
         self._appended.clear()
         self._is_stale = False
 
@@ -167,6 +169,10 @@ class OpIndex(Generic[_Op]):
     def _update(self) -> None:
         """Drop invalid lists; add the ops behind all others to the rest, and remove those that left."""
         lists, entered, left = self._lists, self._entered, self._left
+        if self._renamed:
+            for names in [names for names in lists if not names.isdisjoint(self._renamed)]:
+                del lists[names]
+            self._renamed.clear()
         if self._is_stale:
             lists.clear()
             self._appended.clear()

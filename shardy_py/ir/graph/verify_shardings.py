@@ -74,15 +74,19 @@ def diagnose_shardings(program: Program) -> Iterator[Diagnostic]:
     """Yield the problems of each sharding alone, in program order."""
     get, ops, meshes = program.shardings.get, all_ops(program), program.meshes
     # Shardings and types are mostly shared, so that there are few pairs; their identities are hashed fastest.
-    results = [value for op in ops for value in op.results]
-    inner = _values_without_results([op for op in ops if op.regions])
     pairs = {
         (identity(sharding), identity(value.type)): value
-        for value in (*results, *inner)
+        for op in ops
+        for value in op.results
         if (sharding := get(value.id)) is not None
     }
+    for value in _values_without_results([op for op in ops if op.regions]):
+        sharding = get(value.id)
+        if sharding is not None:
+            pairs[identity(sharding), identity(value.type)] = value
     # The checks that do not depend on the value are made once per sharding.
-    of_sharding = {identity(item): _problems(item, None, meshes) for item in distinct(program.shardings.values())}
+    shardings = distinct([program.shardings[value.id] for value in pairs.values()])
+    of_sharding = {identity(item): _problems(item, None, meshes) for item in shardings}
     broken = {
         pair: problems
         for pair, value in pairs.items()

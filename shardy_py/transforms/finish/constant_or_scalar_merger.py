@@ -9,8 +9,9 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar, NamedTuple
 
 from shardy_py.ir.graph.attributes import Attribute, freeze, shared_parts
+from shardy_py.ir.graph.kinds import kinds_of
 from shardy_py.ir.graph.op_names import CONSTANT
-from shardy_py.ir.graph.program import Op, Program
+from shardy_py.ir.graph.program import Op, Program, Region
 from shardy_py.ir.graph.types import is_scalar
 from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.ops import AsSdyConstant, Broadcast, ConstantLike, OpSemantics
@@ -29,32 +30,33 @@ class ConstantOrScalarMergerPass(NoFields):
 
     def run(self, program: Program, context: PassContext) -> None:
         """Merge the constants of a program."""
-        semantics, log, keys = context.semantics, context.copies, _Keys(program)
+        semantics, log, first_ops = context.semantics, context.copies, _FirstOps(program)
         kinds: dict[str, _Kind] = {}
-        # The first op of each look, with the attribute that holds its sharding. Only where another op looks the same
-        # are attributes compared, as these take longest.
-        first: dict[Hashable, tuple[Op, str]] = {}
-        # The id of such an op to the first op of each number of attributes, itself among them.
-        distinct: dict[int, dict[int, Op]] = {}
-        for op in ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast)):
+        # What replaces the ops of a kind; most need no other look. No identity of a sharding comes twice, as all of
+        # them are there before the first op goes.
+        known: dict[Hashable, Op] = {}
+        sharding_of = program.shardings.get
+        ops = ops_among(program, names_with_trait(program, semantics, ConstantLike, Broadcast))
+        for op, shared_kind in zip(ops, kinds_of(program, ops), strict=True):
             region = op.parent.parent if op.parent else None
-            if region is None or len(op.operands) > 1:
+            operands, results = op.operands, op.results
+            if region is None or len(operands) > 1:
                 continue
-            kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
-            if not kind.is_constant and not (kind.is_broadcast and op.operands and is_scalar(op.operands[0].type)):
-                continue
-            alike, holder = first.setdefault((region, kind.name, *keys.look(op)), (op, kind.holder))
-            if alike is op:
-                continue
-            others = distinct.get(alike.id)
-            if others is None:
-                others = distinct[alike.id] = {keys.attributes(alike.attributes, holder): alike}
-            replacement = others.setdefault(keys.attributes(op.attributes, kind.holder), op)
-            if replacement is op:
-                continue
-            if log is not None:
-                log.merged(op, replacement)
-            _replace(op, replacement)
+            key: Hashable = None
+            if shared_kind is not None and len(results) == 1:
+                key = region, shared_kind, identity(sharding_of(results[0].id)), *operands
+            replacement = known.get(key)
+            if replacement is None:
+                kind = kinds.get(op.name) or _kind_of(op, semantics, kinds)
+                if not kind.is_constant and not (kind.is_broadcast and operands and is_scalar(operands[0].type)):
+                    continue
+                replacement = first_ops.find(op, kind, region)
+                if key is not None:
+                    known[key] = replacement
+            if replacement is not op:
+                if log is not None:
+                    log.merged(op, replacement)
+                _replace(op, replacement)
 
 
 class _Kind(NamedTuple):
@@ -83,20 +85,35 @@ def _kind_of(op: Op, semantics: OpSemantics, kinds: dict[str, _Kind]) -> _Kind:
     return kind
 
 
-class _Keys:
-    """The parts that are equal for ops that can be merged, besides the name and the region.
+class _FirstOps:
+    """The first ops of those that can be merged, which have the same name, region, types, attributes and sharding.
 
     The attribute that holds the sharding does not count: the program's table is newer.
     """
 
-    __slots__ = ("_known", "_numbers", "_table")
+    __slots__ = ("_distinct", "_first", "_known", "_numbers", "_table")
 
     def __init__(self, program: Program) -> None:
         self._table = program.shardings
+        # The first op of each look, with the attribute that holds its sharding. Only where another op looks the same
+        # are attributes compared, as these take longest.
+        self._first: dict[Hashable, tuple[Op, str]] = {}
+        # The id of such an op to the first op of each number of attributes, itself among them.
+        self._distinct: dict[int, dict[int, Op]] = {}
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[tuple[int, int, str], tuple[object, int]] = {}
 
-    def look(self, op: Op) -> tuple[Hashable, ...]:
+    def find(self, op: Op, kind: _Kind, region: Region) -> Op:
+        """Return the first of the ops that can be merged with an op; the op itself if it is that."""
+        alike, holder = self._first.setdefault((region, kind.name, *self._look(op)), (op, kind.holder))
+        if alike is op:
+            return op
+        others = self._distinct.get(alike.id)
+        if others is None:
+            others = self._distinct[alike.id] = {self._attributes(alike.attributes, holder): alike}
+        return others.setdefault(self._attributes(op.attributes, kind.holder), op)
+
+    def _look(self, op: Op) -> tuple[Hashable, ...]:
         """Return the types and the shardings of the results of an op, and its operands."""
         results = op.results
         if len(results) == 1:
@@ -105,7 +122,7 @@ class _Keys:
         shardings = [self._table.get(value.id) for value in results]
         return *[value.type for value in results], *shardings, *op.operands
 
-    def attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
+    def _attributes(self, attributes: Mapping[str, Attribute], left_out: str) -> int:
         """Return a number for the attributes but one; ops that share their attributes are looked at once."""
         parts = shared_parts(attributes)
         if parts is None:

@@ -79,27 +79,29 @@ def convert_constants(program: Program, semantics: OpSemantics, log: CopyLog | N
 
 
 class _Kind(NamedTuple):
-    """The kind of an op, by its traits.
+    """The kind of an op, by its name and traits.
 
     Attributes:
         is_constant: It makes a constant.
         is_preserving: Its results are constant if its operands are.
         is_terminator: It ends its block.
         is_broadcast: It expands its operand.
+        is_special: What it does to constants is not said by its traits.
     """
 
     is_constant: bool
     is_preserving: bool
     is_terminator: bool
     is_broadcast: bool
+    is_special: bool
 
 
 @lru_cache(maxsize=1024)
-def _kind_of_traits(traits: frozenset[Trait]) -> _Kind:
+def _make_kind(traits: frozenset[Trait], is_special: bool) -> _Kind:
     """Return the kind of the ops with these traits; sets keep their hash, and there are few different ones."""
     is_preserving = Pure in traits and (ConstantFoldable in traits or Elementwise in traits)
     is_constant = ConstantLike in traits and UnitedByMlir not in traits
-    return _Kind(is_constant, is_preserving, IsTerminator in traits, Broadcast in traits)
+    return _Kind(is_constant, is_preserving, IsTerminator in traits, Broadcast in traits, is_special)
 
 
 class _Splitter:
@@ -133,8 +135,12 @@ class _Splitter:
         copied: set[Any] = set()
         kinds = self._kinds
         for op in _outside_named_computations(self._program, region):
-            is_constant, preserving, is_terminator, is_broadcast = kinds.get(op.name) or self._kind_of(op)
-            if op.name in _SPECIAL:
+            try:
+                kind = kinds[op.name]
+            except KeyError:
+                kind = self._kind_of(op)
+            is_constant, preserving, is_terminator, is_broadcast, is_special = kind
+            if is_special:
                 if op.name == SHARDING_GROUP:
                     continue
                 preserving = self._preserves_constants(op)
@@ -165,10 +171,10 @@ class _Splitter:
             _erase_if_unused(original)
 
     def _kind_of(self, op: Op) -> _Kind:
-        traits = self._semantics.traits_of_name(op.name)
+        traits, is_special = self._semantics.traits_of_name(op.name), op.name in _SPECIAL
         if traits is None:
-            return _kind_of_traits(self._semantics.get_traits(op))
-        kind = self._kinds[op.name] = _kind_of_traits(traits)
+            return _make_kind(self._semantics.get_traits(op), is_special)
+        kind = self._kinds[op.name] = _make_kind(traits, is_special)
         return kind
 
     def _preserves_constants(self, op: Op) -> bool:

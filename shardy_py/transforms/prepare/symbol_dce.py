@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import ClassVar
 
-from shardy_py.ir.graph.attributes import shared_key
 from shardy_py.ir.graph.graphs import callee_of, main_function
-from shardy_py.ir.graph.op_names import FUNCTION
+from shardy_py.ir.graph.op_names import FUNCTION, MESH
 from shardy_py.ir.graph.program import Op, Program
-from shardy_py.ir.graph.shardings import distinct
 from shardy_py.ir.graph.symbols import SYMBOL_NAME, calls_by_function
 from shardy_py.ir.graph.walk import all_ops, own_values, remove_with_content
 from shardy_py.ir.interfaces.passes import PassContext
@@ -47,7 +45,8 @@ class SymbolDcePass:
         calls = calls_by_function(program)
         _revive(alive, dead, lambda op: filter(None, map(callee_of, calls.get(op, ()))))
         if dead:
-            _revive(alive, dead, _references(program, dead).__getitem__)
+            meshes = {name for name, op in dead.items() if op.name == MESH}
+            _revive(alive, dead, _references(program, meshes).__getitem__)
             _erase(program, dead.values())
 
 
@@ -86,12 +85,12 @@ def _erase(program: Program, symbols: Collection[Op]) -> None:
             symbol.erase()
 
 
-def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
+def _references(program: Program, meshes: Collection[str]) -> dict[Op, set[str]]:
     """Return top-level op to the names of the symbols to which it and the ops inside refer.
 
     Args:
         program: The program.
-        wanted: The names of interest; others may be found, too.
+        meshes: The names of the meshes that are looked for in the table of shardings.
     """
     from shardy_py.ir.graph.attributes import symbols_in
 
@@ -104,7 +103,8 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
         if op.parent is body:
             names = referenced[op] = set()
         attributes = op.attributes
-        base = shared_key(attributes)
+        # As `shared_key`, without a call.
+        base = getattr(attributes, "key", None)
         if base in without:
             continue
         symbols = symbols_in(attributes)
@@ -112,8 +112,7 @@ def _references(program: Program, wanted: Container[str]) -> dict[Op, set[str]]:
             names.update(symbols)
         elif base is not None:
             without.add(base)
-    meshes = {sharding.mesh for sharding in distinct(program.shardings.values())}
-    if any(mesh in wanted for mesh in meshes if isinstance(mesh, str)):
+    if meshes:
         for root, names in referenced.items():
             names.update(_in_shardings(program, root))
     return referenced
