@@ -91,7 +91,7 @@ def test_numbers_are_expressions_of_sizes() -> None:
 def test_sizes_at_which_a_program_is_made_obey_its_guards() -> None:
     """What the module allows one value of stays as in the example; what has a limit is not scaled."""
     batch, rows, width = sympy.symbols("batch rows width", integer=True)
-    symbols = SizeSymbols(((4, 12, 8),), {(0, 4): batch, (1, 12): rows, (2, 8): width})
+    symbols = SizeSymbols(((batch, rows, width),), (batch, rows, width), (4, 12, 8))
     trace = SymbolicTrace(None, None, symbols, (sympy.Eq(width, 8), rows <= 16))
     varied, samples = sampled(trace, 4, 65, 65)
     assert varied.symbols.fixed == {width: 8}
@@ -146,7 +146,7 @@ def test_a_module_that_no_program_for_several_sizes_fits_is_tried_once(
         tried.append(args)
         return make_symbolic_step(*args)
 
-    monkeypatch.setattr("shardy_py.torch.modules.parallel_program.make_symbolic_step", make)
+    monkeypatch.setattr("shardy_py.torch.modules.programs_by_size.make_symbolic_step", make)
     model = Unrolled()
     parallel = sdy.parallelize(model, mesh, torch.ones(4, 8), dynamic_shapes=True)
     for size in (4, 5, 6):
