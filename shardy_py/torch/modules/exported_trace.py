@@ -74,6 +74,7 @@ def _trace(program: Any, signature: Signature) -> JointTrace:
         (),
         None,
         None,
+        tuple((argument.name, None) for argument, _ in signature.arguments if argument.kind == "input"),
     )
 
 

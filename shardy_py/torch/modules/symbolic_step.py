@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, field
@@ -53,6 +53,14 @@ class SymbolicStep:
         outputs = tuple(None if port is None else port.resized(next(whole)) for port in self.step.outputs)
         trace = evolve(self.step.trace, outputs=self.trace.outputs_at(sizes))
         return evolve(self.step, trace=trace, arguments=arguments, outputs=outputs, sizes=sizes)
+
+    def too_small(self, names: Sequence[str], shapes: Shapes) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the inputs in some shapes that are too small for the program, with dimension, size and least size."""
+        least = dict(zip(self.trace.symbols.symbols, self.least, strict=True))
+        for name, shape, dims in zip(names, shapes, self.trace.symbols.shapes, strict=True):
+            for number, (size, dim) in enumerate(zip(shape, dims, strict=True)):
+                if size < least.get(dim, 0):
+                    yield name, number, size, least.pop(dim)
 
 
 def make_symbolic_step(
