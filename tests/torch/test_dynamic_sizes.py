@@ -106,6 +106,44 @@ def test_static_programs_refuse_other_sizes(mesh: Any) -> None:
         program(torch.ones(16, 4))
 
 
+def test_inputs_are_whole_tensors_of_the_kind_that_was_exported(mesh: Any) -> None:
+    """Arrays of numpy, other kinds of numbers and DTensors are refused by name; a narrower float is not."""
+    from torch.distributed.tensor import distribute_tensor
+
+    exported = torch.export.export(nn.ReLU(), (torch.ones(8, 4),))
+    program = sdy.propagate(exported, mesh, in_shardings={0: ("data",)}).to_torch(mesh)
+    assert program(torch.ones(8, 4, dtype=torch.bfloat16))[0].dtype == torch.bfloat16
+    for given, message in (
+        (torch.ones(8, 4).numpy(), "the input input is a ndarray, and no tensor"),
+        (torch.ones(8, 4, dtype=torch.bool), r"is of torch.bool, but the program was traced with torch.float32"),
+        (distribute_tensor(torch.ones(8, 4), mesh), "is a DTensor, and the program takes whole tensors"),
+    ):
+        with pytest.raises(sdy.OptionError, match=message):
+            program(given)
+
+
+class Counting(nn.Module):
+    """A buffer that is computed from the input, of whose batch devices have parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(8, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.add_(x)
+        return self.seen * 2
+
+
+def test_buffers_stay_where_they_are(mesh: Any) -> None:
+    """One that is given whole is whole behind a call, too, as the next call reads it."""
+    exported = torch.export.export(Counting(), (torch.ones(8, 4),)).run_decompositions({})
+    result = sdy.propagate(exported, mesh, in_shardings={"x": ("data",), "seen": (None, None)})
+    program = result.to_torch(mesh)
+    for _ in range(2):
+        written, _ = program.run_shards(torch.ones(8, 4))
+        assert written.shape == (8, 4)
+
+
 class Branching(nn.Module):
     """A branch whose sizes are dynamic, too."""
 

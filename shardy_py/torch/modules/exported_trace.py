@@ -71,7 +71,7 @@ def _trace(program: Any, signature: Signature) -> JointTrace:
         signature.constants,
         {},
         tuple(_output(number, result, signature) for number, result in enumerate(results)),
-        (),
+        signature.pairs,
         None,
         None,
         tuple((argument.name, None) for argument, _ in signature.arguments if argument.kind == "input"),

@@ -1,4 +1,4 @@
-"""Shapes of inputs that a program of PyTorch is for, and errors for others."""
+"""Inputs that a program of PyTorch is for, and errors for others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,35 @@ from shardy_py.torch.modules.size_expressions import Sizes
 from shardy_py.torch.modules.symbolic_trace import Shapes, SymbolicTrace, size_at
 
 _CODE = "input-shape"
+
+
+def require_kind(name: str, tensor: Any, dtype: Any) -> None:
+    """Check that an input is a tensor of the kind of numbers that a program was traced with.
+
+    The program of a mask of numbers adds it, and that of a mask of truth values selects by it.
+
+    Args:
+        name: The name of the input.
+        tensor: The input.
+        dtype: The dtype that the program was traced with.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    given = getattr(tensor, "dtype", None)
+    if type(given) is not type(dtype):
+        message = f"the input {name} is a {type(tensor).__name__}, and no tensor of PyTorch"
+        raise OptionError(Diagnostic("input-type", message, hint="convert it, as by torch.as_tensor"))
+    if _kind_of(given) != _kind_of(dtype):
+        message = f"the input {name} is of {given}, but the program was traced with {dtype}"
+        raise OptionError(Diagnostic("input-type", message, hint="convert it, or trace with an example of this dtype"))
+
+
+def _kind_of(dtype: Any) -> str:
+    """Return the kind of the numbers of a dtype."""
+    if dtype.is_floating_point or dtype.is_complex:
+        return "complex" if dtype.is_complex else "float"
+    return "truth value" if str(dtype) == "torch.bool" else "integer"
 
 
 def require_shapes(shapes: Shapes, expected: Shapes, names: Sequence[str]) -> None:

@@ -21,9 +21,10 @@ from shardy_py.torch.parallel.collectives import ProcessDevices
 from shardy_py.torch.parallel.compiled import LocalTorchProgram
 from shardy_py.torch.parallel.distribute import check_device_mesh
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
-from shardy_py.torch.parallel.input_shapes import require_shapes, require_sizes
+from shardy_py.torch.parallel.input_shapes import require_kind, require_shapes, require_sizes
 from shardy_py.torch.parallel.other_sizes import OtherSizes
 from shardy_py.torch.parallel.process_groups import ProcessGroups, check_groups_outside
+from shardy_py.torch.parallel.runner import dtype_of
 from shardy_py.torch.parallel.shards import TensorPort
 from shardy_py.values import frozen
 
@@ -81,6 +82,9 @@ class TorchProgram:
         self._torch_device = torch.device(device_mesh.device_type)
         self._sizes = sizes
         self._inputs = [item.name for item in local.origin.arguments if item.kind == "input"]
+        block = local.program.functions["main"].regions[0].blocks[0]
+        pairs = zip(local.origin.arguments, block.arguments, strict=True)
+        self._dtypes = [dtype_of(value.type) for argument, value in pairs if argument.kind == "input"]
         program = self._program_of(local)
         self.graph_module = program.graph_module
         self._programs: dict[Shapes, ShardProgram] = {self._input_shapes(program): program}
@@ -166,6 +170,11 @@ class TorchProgram:
             message = f"{len(inputs)} inputs are given, the program has {len(self._inputs)}"
             hint = f"its inputs are {', '.join(self._inputs)}"
             raise OptionError(Diagnostic("argument-count", message, hint=hint))
+        for name, tensor, dtype in zip(self._inputs, inputs, self._dtypes, strict=True):
+            require_kind(name, tensor, dtype)
+            if hasattr(tensor, "placements"):
+                message = f"the input {name} is a DTensor, and the program takes whole tensors"
+                raise OptionError(Diagnostic("input-type", message, hint=f"give {name}.full_tensor()"))
         shapes = tuple(tuple(tensor.shape) for tensor in inputs)
         if shapes not in self._programs:
             self._programs[shapes] = self._make_at(shapes)
