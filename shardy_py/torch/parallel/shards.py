@@ -29,7 +29,7 @@ class TensorPort:
 
     @property
     def placements(self) -> TensorSharding | None:
-        """How the tensor is placed, whatever its sizes are."""
+        """Sharding of the tensor, which is the same at all sizes."""
         return self.sharding
 
     def resized(self, shape: tuple[int, ...]) -> TensorPort:

@@ -31,7 +31,7 @@ from shardy_py.values import frozen
 
 @frozen(eq=False)
 class ShardProgram:
-    """What a process runs at some sizes of the inputs.
+    """Program of one process at some sizes of the inputs.
 
     Args:
         arguments: The ports of the arguments.
