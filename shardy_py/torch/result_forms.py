@@ -30,6 +30,7 @@ from shardy_py.torch.parallel import (
 from shardy_py.values import define
 
 if TYPE_CHECKING:
+    from shardy_py.torch.parallel.other_sizes import OtherSizes
     from shardy_py.torch.result_methods import TorchMethods
 
 
@@ -66,12 +67,12 @@ class TorchForms:
 
     def plan(self, axis: str | None, *, verify: bool = True) -> ParallelPlan:
         """Return the style of each linear and embedding layer, by module path."""
-        self._require_torch()
+        self.require_torch()
         return make_plan(self.program, self.registry, axis=axis, verify=verify)
 
     def distribute(self, module: Any, device_mesh: Any) -> dict[str, Any]:
         """Return the parameters and buffers of a module as DTensors, by fully qualified name."""
-        self._require_torch()
+        self.require_torch()
         arguments = arguments_of(self.main)
         placements = {
             name: self.placements(arguments[number], name)
@@ -90,11 +91,17 @@ class TorchForms:
         return list_redistributions(self.explicit, self.registry, is_explicit=True, optimize=optimize)
 
     def on_processes(
-        self, device_mesh: Any, *, state: Mapping[str, Any] | None, strict: bool, optimize: bool
+        self,
+        device_mesh: Any,
+        *,
+        state: Mapping[str, Any] | None,
+        strict: bool,
+        optimize: bool,
+        sizes: OtherSizes | None = None,
     ) -> TorchProgram:
-        """Return the program on the processes of a device mesh."""
+        """Return the program on the processes of a device mesh; ``sizes`` is how to propagate it at other ones."""
         local = make_local_torch_program(self.explicit, self.registry, strict=strict, optimize=optimize)
-        return TorchProgram(local, device_mesh, state)
+        return TorchProgram(local, device_mesh, state, sizes)
 
     @cached_property
     def explicit(self) -> Program:
@@ -103,10 +110,15 @@ class TorchForms:
         Raises:
             OptionError: it is no program of PyTorch.
         """
-        self._require_torch()
+        self.require_torch()
         return self.program if self.is_explicit else explicit_program(self.program, self.registry)
 
-    def _require_torch(self) -> None:
+    def require_torch(self) -> None:
+        """Check that the program comes from PyTorch.
+
+        Raises:
+            OptionError: it does not.
+        """
         if frontend_of(self.program).name != "torch":
             message = "the program does not come from PyTorch"
             raise OptionError(Diagnostic("not-torch", message, hint="propagate what torch.export.export returns"))

@@ -97,8 +97,9 @@ class TorchMethods(_Base):
     ) -> TorchProgram:
         """Return the program on the processes of a device mesh: each runs it on its shards, with collectives between.
 
-        Call it with the whole inputs; it returns the whole outputs. Gradients are not recorded: a training step holds
-        its own backward pass.
+        Call it with the whole inputs; it returns the whole outputs. Inputs may have other sizes than those of the
+        example where the program was exported with dynamic ones. Gradients are not recorded: a training step holds its
+        own backward pass.
 
         Args:
             device_mesh: A ``DeviceMesh`` with the dimensions of the mesh; every process calls this.
@@ -110,7 +111,12 @@ class TorchMethods(_Base):
             OptionError: it is no program of PyTorch, or the device mesh does not fit.
             ShardyError: an op has no local form.
         """
-        return self.torch_forms.on_processes(device_mesh, state=state, strict=strict, optimize=optimize)
+        from shardy_py.torch.parallel.other_sizes import other_sizes
+
+        forms = self.torch_forms
+        forms.require_torch()
+        sizes = other_sizes(self, strict=strict, optimize=optimize)
+        return forms.on_processes(device_mesh, state=state, strict=strict, optimize=optimize, sizes=sizes)
 
     @cached_property
     def torch_forms(self) -> TorchForms:

@@ -14,6 +14,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 import shardy_py as sdy
 from shardy_py.torch.parallel.collectives import ProcessDevices
+from tests.torch.dynamic_programs import exported_with_dynamic_sizes, seen_of_dynamic
 from tests.torch.forked import run_forked
 from tests.torch.models import exported_decoder
 from tests.torch.test_import import GLOBS
@@ -91,8 +92,15 @@ def _combined(devices: ProcessDevices, rank: int) -> bool:
 
 def main(batches: Sequence[str]) -> None:
     """Run the batches and print what the processes saw of each."""
-    collected = run_forked(lambda rank, _: {batch: seen_of(int(batch), rank) for batch in batches})
-    print(json.dumps({batch: [seen[batch] for seen in collected] for batch in batches}))
+    exported = exported_with_dynamic_sizes()
+
+    def seen_of_all(rank: int, _: str) -> dict[str, Any]:
+        seen = {batch: seen_of(int(batch), rank) for batch in batches}
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
+        return {**seen, "dynamic": seen_of_dynamic(exported, mesh)}
+
+    collected = run_forked(seen_of_all)
+    print(json.dumps({name: [seen[name] for seen in collected] for name in (*batches, "dynamic")}))
 
 
 if __name__ == "__main__":

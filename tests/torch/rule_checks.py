@@ -28,6 +28,7 @@ _OF_RESULT = ("size", "input_size", "input_sizes")
 """Arguments that hold the sizes of the result."""
 _GATHERED = {FactorKind.NEED_REPLICATION, FactorKind.PERMUTATION}
 _UPDATES = {f"aten.{name}" for name in (*UPDATES, "slice_scatter.default", "select_scatter.default")}
+_GRADIENTS = ("aten.slice_backward.default", "aten.select_backward.default")
 _OWN_SIZE = ("unfold", "affine_grid_generator")
 """Operators in which such an argument is something else."""
 
@@ -88,6 +89,8 @@ def function_of(op: Op) -> Callable[..., Any]:
             return (_array(_rows(tensors, local.operands[0].offset(0))),)
         if op.name in _UPDATES:
             return (_array(_own_part(op, tensors, local)),)
+        if op.name in _GRADIENTS:
+            return (_array(_part_of_gradient(op, tensors, local)),)
         extra_dims = ("size",) if short.startswith(_OWN_SIZE) else ()
         attributes |= {key: shape for key in _OF_RESULT if key in attributes and key not in extra_dims}
         if short == "native_group_norm.default":
@@ -136,6 +139,15 @@ def _own_part(op: Op, tensors: list[torch.Tensor], local: Any) -> torch.Tensor:
     whole[at] = tensors[0]
     (updated,) = call(op.name, op.attributes, [whole, *tensors[1:]], torch.device("cpu"))
     return updated[at]
+
+
+def _part_of_gradient(op: Op, tensors: list[torch.Tensor], local: Any) -> torch.Tensor:
+    """Return the part of a device of the gradient of a slice or an element, from the whole gradient."""
+    part, shape = local.results[0], list(op.attributes["input_sizes"])
+    dim = int(op.attributes["dim"]) % len(shape)
+    sizes = [size if each == dim else part.shape[each] for each, size in enumerate(shape)]
+    (whole,) = call(op.name, {**op.attributes, "input_sizes": sizes}, tensors, torch.device("cpu"))
+    return whole.narrow(dim, part.offset(dim), part.shape[dim])
 
 
 def owned_dims(op: Op) -> set[int]:

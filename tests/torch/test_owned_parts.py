@@ -42,6 +42,10 @@ LOOK_UPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index at pairs": lambda x: x[torch.tensor([0, 1]), torch.tensor([6, 1])],
     "index of truth values": lambda x: (x > 0)[:, torch.tensor([7, 1])],
     "gather": lambda x: x.gather(1, TWICE[:, :2]),
+    "select": lambda x: x[:, -2],
+    "select of a truth value": lambda x: (x > 0).select(1, 5),
+    "slice": lambda x: x[:, 1:4],
+    "slice with steps": lambda x: x[:, -7::3],
     "take_along_dim": lambda x: torch.take_along_dim(x, TWICE[:, 1:], 1),
     "take_along_dim from the end": lambda x: torch.take_along_dim(x, torch.tensor([[[-1]], [[3]]]), 1),
 }
@@ -66,6 +70,41 @@ def _run(call: Callable[..., Any], x: torch.Tensor) -> tuple[Any, torch.Tensor]:
     return result, local.simulate(*inputs)[0]
 
 
+GRADIENTS: dict[str, tuple[Callable[[torch.Tensor, int], torch.Tensor], tuple[int, ...]]] = {
+    "slice_backward": (lambda g, rows: torch.ops.aten.slice_backward(g, [2, rows, 6], 1, 1, 5, 1), (2, 4, 6)),
+    "slice_backward with steps": (
+        lambda g, rows: torch.ops.aten.slice_backward(g, [2, rows, 6], 1, -7, 2**63 - 1, 3),
+        (2, 3, 6),
+    ),
+    "slice_backward of nothing": (
+        lambda g, rows: torch.ops.aten.slice_backward(g, [2, rows, 6], 1, 5, 3, 1),
+        (2, 0, 6),
+    ),
+    "select_backward": (lambda g, rows: torch.ops.aten.select_backward(g, [2, rows, 6], 1, -2), (2, 6)),
+}
+
+
+@pytest.mark.parametrize("rows", [8, 9], ids=["even", "uneven"])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_parts_move_nothing(name: str, rows: int) -> None:
+    """Each device has zeros, and what falls into its part, also of a slice of several parts."""
+    call, shape = GRADIENTS[name]
+    x, gradient = torch.randn(2, rows, 6), torch.randn(shape)
+
+    class Sum(torch.nn.Module):
+        def forward(self, x: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+            return x + call(g, rows)
+
+    exported = torch.export.export(Sum(), (x, gradient)).run_decompositions({})
+    result = sdy.propagate(exported, {"rows": 4}, in_shardings={"x": (None, "rows", None)}, keep_uneven_shardings=True)
+    local = make_local_torch_program(explicit_program(result.program, result.registry), result.registry, strict=True)
+    torch.testing.assert_close(local.simulate(x, gradient)[0], x + call(gradient, rows))
+    assert not result.redistributions
+    assert str(result.sharding("slice_backward" if len(shape) == 3 else "select_backward")) == (
+        '<@mesh, [{}, {"rows"}, {}]>'
+    )
+
+
 @pytest.mark.parametrize("rows", [8, 9], ids=["even", "uneven"])
 @pytest.mark.parametrize("name", UPDATES)
 def test_updates_move_nothing(name: str, rows: int) -> None:
@@ -85,7 +124,9 @@ def test_few_elements_are_summed_instead_of_a_gathered_cache(name: str, rows: in
     x[0, 0, 0] = float("nan")
     result, got = _run(LOOK_UPS[name], x)
     torch.testing.assert_close(got, LOOK_UPS[name](x), equal_nan=True)
-    assert [item.kind for item in result.redistributions] == ["all_reduce"]
+    (moved,) = result.redistributions
+    assert moved.kind == "all_reduce"
+    assert moved.bytes == got.numel() * got.element_size()
 
 
 def test_many_elements_are_taken_of_a_gathered_cache() -> None:

@@ -143,6 +143,8 @@ def test_other_inputs_are_refused(mesh: Any) -> None:
     parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
     with pytest.raises(sdy.OptionError, match=r"x has the shape \(4, 16\), but had \(8, 16\)"):
         parallel(torch.randn(4, 16))
+    with pytest.raises(sdy.OptionError, match=r"the input x is of torch.int64, but .* traced with torch.float32"):
+        parallel(torch.ones(8, 16, dtype=torch.int64))
     with pytest.raises(sdy.OptionError, match="another structure"):
         parallel(torch.randn(8, 16), torch.randn(8))
     tokens = torch.zeros(2, 3, dtype=torch.long)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_four_processes_compute_what_one_does() -> None:
-    """Also where the batch does not divide; as many collectives run as were predicted."""
+    """Also where the batch does not divide, or sizes are dynamic; as many collectives run as were predicted."""
     command = [sys.executable, "-m", "tests.torch.processes", "4", "5"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -37,6 +37,10 @@ def test_four_processes_compute_what_one_does() -> None:
         # Parameters require gradients: the call that is not under no_grad says that none are recorded.
         assert seen["warned"] == 1
         assert seen["placements"] == ["R", "S(1)"]
+    # One graph for the example, one for all larger batches and lengths, and one for sizes of one.
+    for seen in collected["dynamic"]:
+        assert seen["distance"] <= 1e-5
+        assert seen["graphs"] == 3
 
 
 @pytest.mark.parametrize("model", ["flow", "scan", "map"])

@@ -91,7 +91,7 @@ def test_numbers_are_expressions_of_sizes() -> None:
 def test_sizes_at_which_a_program_is_made_obey_its_guards() -> None:
     """What the module allows one value of stays as in the example; what has a limit is not scaled."""
     batch, rows, width = sympy.symbols("batch rows width", integer=True)
-    symbols = SizeSymbols(((4, 12, 8),), {(0, 4): batch, (1, 12): rows, (2, 8): width})
+    symbols = SizeSymbols(((batch, rows, width),), (batch, rows, width), (4, 12, 8))
     trace = SymbolicTrace(None, None, symbols, (sympy.Eq(width, 8), rows <= 16))
     varied, samples = sampled(trace, 4, 65, 65)
     assert varied.symbols.fixed == {width: 8}
@@ -126,6 +126,15 @@ def test_a_program_is_for_the_sizes_between_those_that_it_was_made_at(mesh: Any)
         parallel(torch.randn(8, 15))
 
 
+def test_an_example_that_is_too_small_is_named(mesh: Any) -> None:
+    """A size of one is for the example only; larger sizes share a program."""
+    with pytest.warns(UserWarning, match="the input x has the size 1 in dimension 0 of its example"):
+        parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(1, 16), {"x": ("data",)}, dynamic_shapes=True)
+    for size in (256, 512):
+        assert parallel(torch.randn(size, 16)).shape == (size, 16)
+    assert len(graphs_of(parallel)) == 2
+
+
 def test_a_program_is_for_the_sizes_on_which_all_processes_agree(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another process has no program for several sizes, or not for these, this one makes one for each."""
     for first, second in ((True, True), (False, True), (True, False)):
@@ -146,7 +155,7 @@ def test_a_module_that_no_program_for_several_sizes_fits_is_tried_once(
         tried.append(args)
         return make_symbolic_step(*args)
 
-    monkeypatch.setattr("shardy_py.torch.modules.parallel_program.make_symbolic_step", make)
+    monkeypatch.setattr("shardy_py.torch.modules.programs_by_size.make_symbolic_step", make)
     model = Unrolled()
     parallel = sdy.parallelize(model, mesh, torch.ones(4, 8), dynamic_shapes=True)
     for size in (4, 5, 6):
@@ -183,7 +192,7 @@ def test_numbers_of_a_program_follow_the_sizes(mesh: Any) -> None:
     assert len(graphs_of(parallel)) == 3
 
 
-def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any) -> None:
+def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any, recwarn: pytest.WarningsRecorder) -> None:
     """Where it depends on small sizes what is moved, the program of larger ones is for these."""
     model, tokens = Decoder(), torch.zeros(4, 8, dtype=torch.int64)
     parallel = sdy.parallelize(
@@ -195,6 +204,8 @@ def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any) -> None:
         example_targets=(tokens,),
         dynamic_shapes=True,
     )
+    message = "the input tokens has the size 8 in dimension 1, and the program for several shapes is for 260 or more"
+    assert message in str(recwarn.list[-1].message)
     for shape in ((4, 8), (128, 260), (132, 264)):
         batch = torch.zeros(shape, dtype=torch.int64)
         parallel(batch, batch).backward()

@@ -7,9 +7,17 @@ the devices have, where that is less than the whole operand.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from shardy_dialects.aten.arguments import attribute, normal, operand_names, operand_number, operand_shape
+from shardy_dialects.aten.arguments import (
+    attribute,
+    input_sized,
+    normal,
+    operand_names,
+    operand_number,
+    operand_shape,
+    result_shape,
+)
 from shardy_dialects.aten.local_ops import aten
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.ir.graph.types import TensorType
@@ -18,6 +26,7 @@ from shardy_py.ir.interfaces.named_collectives import type_like
 from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.combiner import Combiner
 from shardy_py.sharding.shard_positions import replica_groups
+from shardy_py.sharding.tensor import TensorSharding
 
 _INDEX = re.compile(r"indices\[(\d+)\]")
 _INDEX_NAMES = ("index", "indices")
@@ -67,11 +76,7 @@ def localize_look_up(op: Op, shard: Shard) -> Sequence[Value]:
     dims = _indexed_parts(op, shard)
     if not dims:
         return local_by_types(op, shard)
-    sharding = shard.operand_shardings[0]
-    assert sharding is not None, "a dimension with several parts has a sharding"
-    axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
-    if shard.is_resolved or _are_used_elsewhere(shard, axes):
-        raise no_local_form("elements are looked up along a sharded dimension, and nothing sums them")
+    axes = _summed_axes(shard, dims)
     emit, operands, masks = shard.emit, list(shard.operands), []
     for dim, number in dims.items():
         place = _place(op, shard, dim, number)
@@ -79,13 +84,68 @@ def localize_look_up(op: Op, shard: Shard) -> Sequence[Value]:
         mask = _equal(shard, place, inside)
         masks.append(shard.ops.reshape(emit, mask, _mask_shape(op, shard, number)))
     result = emit.op_like(op, operands, [shard.result_type()]).result
+    return _summed(shard, result, masks, axes)
+
+
+def localize_piece(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return a slice or an element along a sharded dimension, summed over the devices that have parts of it.
+
+    Raises:
+        CannotLocalize: the result is sharded along the same axes, or sums are written elsewhere.
+    """
+    whole = operand_shape(op, 0)
+    dim = normal(attribute(op, "dim", 0), len(whole))
+    if dim not in shard.sharded_dims(shard.operand_shardings[0]) or whole == result_shape(op):
+        return local_by_types(op, shard)
+    axes = _summed_axes(shard, [dim])
+    emit, value = shard.emit, shard.operands[0]
+    shape, part = list(value.shape), value.shape[dim]
+    shape[dim] = 1 if len(result_shape(op)) < len(whole) else result_shape(op)[dim]
+    if shape[dim] == 0:
+        raise no_local_form("an empty slice has no elements that a device may have")
+    start, step = _start_and_step(op, whole[dim])
+    line = {"end": shape[dim], "device": "cpu"}
+    place = emit.op("aten.arange.default", (), [TensorType((shape[dim],), "i64")], line).result
+    place = aten(emit, "mul.Scalar", {"self": place}, place.shape, other=step) if step > 1 else place
+    place = aten(emit, "add.Scalar", {"self": place}, place.shape, other=start)
+    offset = _offset(shard, shard.operand_shardings[0], dim, part)
+    place = aten(emit, "sub.Tensor", {"self": place, "other": offset}, place.shape)
+    inside = _clamped(shard, place, 0, part - 1)
+    mask = shard.ops.reshape(emit, _equal(shard, place, inside), _line_shape(shape, dim))
+    taken = aten(emit, "index_select.default", {"self": value, "index": inside}, shape, dim=dim)
+    (summed,) = _summed(shard, taken, [mask], axes)
+    return Combined([summed if len(shape) == len(result_shape(op)) else _without(shard, summed, dim)])
+
+
+def _summed_axes(shard: Shard, dims: Iterable[int]) -> list[AxisRef]:
+    """Return the axes of sharded dimensions of the first operand, over which results are summed.
+
+    Raises:
+        CannotLocalize: the other operands, or the results, are sharded along them, or sums are written elsewhere.
+    """
+    sharding = shard.operand_shardings[0]
+    assert sharding is not None, "a dimension with several parts has a sharding"
+    axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
+    if shard.is_resolved or _are_used_elsewhere(shard, axes):
+        raise no_local_form("elements are looked up along a sharded dimension, and nothing sums them")
+    return axes
+
+
+def _summed(shard: Shard, result: Value, masks: Iterable[Value], axes: Sequence[AxisRef]) -> Combined:
+    """Return the sum over devices of elements, which are zeros where a mask says that other devices have them."""
+    emit, sharding = shard.emit, shard.operand_shardings[0]
+    assert sharding is not None, "a dimension with several parts has a sharding"
     for mask in masks:
-        # Zeros where other devices have the elements.
         other = False if _typed(result, "i1") == result.type else 0
         attributes = {"operand_names": ("condition", "self"), "other": other}
         result = emit.op("aten.where.ScalarOther", [mask, result], [result.type], attributes).result
     groups = replica_groups(shard.mesh(sharding), axes)
     return Combined([shard.ops.all_reduce(emit, result, groups, Combiner.ADD)])
+
+
+def _without(shard: Shard, value: Value, dim: int) -> Value:
+    """Return a tensor without a dimension of one element."""
+    return shard.ops.reshape(shard.emit, value, [*value.shape[:dim], *value.shape[dim + 1 :]])
 
 
 def localize_put_back(op: Op, shard: Shard) -> Sequence[Value]:
@@ -96,26 +156,69 @@ def localize_put_back(op: Op, shard: Shard) -> Sequence[Value]:
     if dim not in shard.sharded_dims(shard.operand_shardings[0]) or (len(source) == rank and source[dim] == size):
         return local_by_types(op, shard)
     shard.check_kinds()
-    emit, (value, put) = shard.emit, shard.operands[:2]
-    line = {"end": value.shape[dim], "device": "cpu"}
-    row = emit.op("aten.arange.default", (), [TensorType((value.shape[dim],), "i64")], line).result
-    row = aten(emit, "add.Tensor", {"self": row, "other": _offset(shard, dim)}, row.shape)
-    if len(source) < rank:
-        start, step = normal(attribute(op, "index", 0), size), 1
+    value, put = shard.operands[:2]
+    own = _own_rows(op, shard, put, dim, value.shape, shard.operand_shardings[0])
+    return [value if own is None else _where(shard, *own, value)]
+
+
+def localize_gradient(op: Op, shard: Shard) -> Sequence[Value]:
+    """Return the part of the device of the gradient of a slice or an element, which is zeros around it."""
+    out, source, sharding = result_shape(op), operand_shape(op, 0), shard.result_shardings[0]
+    dim = normal(attribute(op, "dim", 0), len(out))
+    if dim not in shard.sharded_dims(sharding) or source == out:
+        return input_sized(op, shard)
+    shard.check_kinds()
+    emit, shape = shard.emit, shard.result_shape()
+    own = _own_rows(op, shard, shard.operands[0], dim, shape, sharding)
+    if own is None:
+        return [shard.ops.resize(emit, shard.operands[0], shape)]
+    mask, taken = own
+    attributes = {"operand_names": ("condition", "self"), "other": 0}
+    return [emit.op("aten.where.ScalarOther", [mask, taken], [taken.type], attributes).result]
+
+
+def _own_rows(
+    op: Op, shard: Shard, put: Value, dim: int, shape: Sequence[int], sharding: TensorSharding | None
+) -> tuple[Value, Value] | None:
+    """Return which rows of the part of the device a slice or an element takes, and what it puts there in that shape.
+
+    Args:
+        op: The op with the slice or the index.
+        shard: Its form on the device.
+        put: What is put there; it is None where that is empty.
+        dim: The dimension.
+        shape: The shape of the part.
+        sharding: The sharding of the tensor that has the part.
+    """
+    emit, rank, whole = shard.emit, len(shape), result_shape(op)[dim]
+    if len(put.shape) < rank:
         put = shard.ops.reshape(emit, put, [*put.shape[:dim], 1, *put.shape[dim:]])
-    else:
-        start, _, step = slice(*(attribute(op, name) for name in ("start", "end", "step"))).indices(size)
+    start, step = _start_and_step(op, whole)
     if not put.shape[dim]:
-        return [value]
+        return None
+    line = {"end": shape[dim], "device": "cpu"}
+    row = emit.op("aten.arange.default", (), [TensorType((shape[dim],), "i64")], line).result
+    row = aten(emit, "add.Tensor", {"self": row, "other": _offset(shard, sharding, dim, shape[dim])}, row.shape)
     number = aten(emit, "sub.Scalar", {"self": row}, row.shape, other=start)
     number = aten(emit, "floor_divide.Scalar", {"self": number}, row.shape, other=step) if step > 1 else number
     number = _clamped(shard, number, 0, put.shape[dim] - 1)
     own = aten(emit, "mul.Scalar", {"self": number}, row.shape, other=step)
     own = aten(emit, "add.Scalar", {"self": own}, row.shape, other=start)
-    line_shape = [row.shape[0] if each == dim else 1 for each in range(rank)]
-    mask = shard.ops.reshape(emit, _equal(shard, row, own), line_shape)
-    taken = aten(emit, "index_select.default", {"self": put, "index": number}, value.shape, dim=dim)
-    return [_where(shard, mask, taken, value)]
+    mask = shard.ops.reshape(emit, _equal(shard, row, own), _line_shape(shape, dim))
+    return mask, aten(emit, "index_select.default", {"self": put, "index": number}, shape, dim=dim)
+
+
+def _start_and_step(op: Op, size: int) -> tuple[int, int]:
+    """Return the first element of a slice or an element along a dimension, and how far the next one is away."""
+    if attribute(op, "index") is not None:
+        return normal(attribute(op, "index"), size), 1
+    start, _, step = slice(*(attribute(op, name) for name in ("start", "end", "step"))).indices(size)
+    return start, step
+
+
+def _line_shape(shape: Sequence[int], dim: int) -> list[int]:
+    """Return the sizes in which a line of elements along a dimension broadcasts to a shape."""
+    return [size if each == dim else 1 for each, size in enumerate(shape)]
 
 
 def _indexed_parts(op: Op, shard: Shard) -> dict[int, int]:
@@ -130,9 +233,8 @@ def _are_used_elsewhere(shard: Shard, axes: Sequence[AxisRef]) -> bool:
     return any(first.overlaps(second) for first in axes for second in used)
 
 
-def _offset(shard: Shard, dim: int) -> Value:
-    """Return where the part of the first operand that the device has begins."""
-    sharding, part = shard.operand_shardings[0], shard.operands[0].shape[dim]
+def _offset(shard: Shard, sharding: TensorSharding | None, dim: int, part: int) -> Value:
+    """Return where the part of a sharded dimension that the device has begins."""
     assert sharding is not None, "a dimension with several parts has a sharding"
     return shard.ops.offset(shard.emit, [position * part for position in shard.positions(sharding, dim)])
 
@@ -149,7 +251,8 @@ def _place(op: Op, shard: Shard, dim: int, number: int) -> Value:
         is_negative = emit.op("aten.lt.Scalar", [index], [_typed(index, "i1")], zero).result
         from_end = aten(emit, "add.Scalar", {"self": index}, index.shape, other=operand_shape(op, 0)[dim])
         index = _where(shard, is_negative, from_end, index)
-    return aten(emit, "sub.Tensor", {"self": index, "other": _offset(shard, dim)}, index.shape)
+    offset = _offset(shard, shard.operand_shardings[0], dim, shard.operands[0].shape[dim])
+    return aten(emit, "sub.Tensor", {"self": index, "other": offset}, index.shape)
 
 
 def _clamped(shard: Shard, value: Value, low: int, high: int) -> Value:

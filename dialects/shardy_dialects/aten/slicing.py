@@ -10,13 +10,12 @@ from shardy_dialects.aten.arguments import (
     Rule,
     RuleFunction,
     attribute,
-    input_sized,
     normal,
     normal_dims,
     operand_shape,
     result_shape,
 )
-from shardy_dialects.aten.owned_parts import localize_put_back
+from shardy_dialects.aten.owned_parts import localize_gradient, localize_piece, localize_put_back
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.interfaces.local import Localize
 from shardy_py.plugins import Dialect, Pure
@@ -49,13 +48,18 @@ def _select(op: Op) -> Rule:
 
 
 def _gradient(op: Op) -> Rule:
-    """Return the rule of the gradient of a slice or an element: zeros around its only operand, along one dimension."""
+    """Return the rule of the gradient of a slice or an element, zeros around it: each device fills its part."""
     out, shape = result_shape(op), operand_shape(op, 0)
     dim = normal(attribute(op, "dim", 0), len(out))
     builder = OpShardingRuleBuilder.for_op(op)
     for number, size in enumerate(out):
-        ins = {0: number} if len(shape) == len(out) else {0: number - (number > dim)} if number != dim else {}
-        builder.tie(ins, {0: number}, size, kind=REPLICATED if number == dim else FactorKind.PASS_THROUGH)
+        if number == dim and shape != out:
+            builder.tie({}, {0: number}, size)
+            if len(shape) == len(out):
+                builder.tie({0: number}, {}, shape[number], kind=REPLICATED)
+        else:
+            place = number if len(shape) == len(out) else number - (number > dim)
+            builder.tie({0: place}, {0: number}, size)
     return builder.build()
 
 
@@ -208,7 +212,8 @@ def register(aten: Dialect) -> None:
 
 
 FORMS: Mapping[str, Localize] = {
-    **dict.fromkeys(("slice_backward.default", "select_backward.default"), input_sized),
+    **dict.fromkeys(("slice.Tensor", "slice_copy.Tensor", "select.int", "select_copy.int"), localize_piece),
+    **dict.fromkeys(("slice_backward.default", "select_backward.default"), localize_gradient),
     **dict.fromkeys(("slice_scatter.default", "select_scatter.default"), localize_put_back),
 }
 """The local forms by the names of the overloads; those of all other ops change in their types only."""

@@ -144,7 +144,11 @@ def _signature(
     """Return a signature with the inputs first, so that number 0 is the first input of ``forward``."""
     ordered = sorted(read, key=lambda item: item[0].kind != "input")
     arguments = tuple((argument, value) for argument, value, _, _ in ordered)
-    return Signature(native, module, arguments, tuple(nodes for _, _, nodes, _ in ordered), constants, outputs)
+    # What is kept from call to call stays where it is.
+    numbers = {argument.name: number for number, (argument, _) in enumerate(arguments) if argument.kind != "input"}
+    pairs = tuple((numbers[writes], number) for number, (_, writes) in enumerate(outputs) if writes in numbers)
+    nodes = tuple(nodes for _, _, nodes, _ in ordered)
+    return Signature(native, module, arguments, nodes, constants, outputs, pairs)
 
 
 def _tied(read: Sequence[_Read]) -> list[_Read]:

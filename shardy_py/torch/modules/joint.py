@@ -30,7 +30,7 @@ class JointOutput:
         kind: What it is: an output of the module, the new value of a buffer, or a gradient.
         name: Its name; that of the parameter, buffer or input that it belongs to.
         leaf: The number of an output among the leaves of what the module returns.
-        constant: The output of the module that is no tensor.
+        constant: The output of the module that is no tensor; a symbolic number where it follows from a symbolic size.
         is_tensor: Whether it is a tensor.
     """
 
@@ -318,8 +318,9 @@ class _Reader:
             name = _state_name(of.target) if hasattr(of, "target") else self.names[of.idx]
             return JointOutput("gradient", first_names.get(name, name))
         if kind == "PlainAOTOutput":
-            is_tensor = hasattr(node, "meta")
-            constant = None if is_tensor else node
+            value = getattr(node, "meta", {}).get("val", node)
+            is_tensor = hasattr(value, "dtype")
+            constant = None if is_tensor else value
             return JointOutput("output", f"output{described.idx}", described.idx, constant, is_tensor)
         if described is None and node is None:
             return JointOutput("gradient", "")

@@ -13,6 +13,7 @@ from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.parallel_program import ParallelProgram
 from shardy_py.torch.modules.step import LocalStep
 from shardy_py.torch.parallel.distribute import distributed
+from shardy_py.torch.parallel.input_shapes import require_kind
 
 
 class ParallelMethods:
@@ -124,7 +125,7 @@ def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
         names = ", ".join(name for name, _ in trace.inputs)
         message = f"{len(leaves)} inputs are given in another structure than the example's {len(trace.inputs)}"
         raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {names}"))
-    ports = iter(step.arguments)
+    ports, dtypes = iter(step.arguments), (nodes[0].meta["val"].dtype for nodes, _ in trace.arguments)
     for leaf, (name, constant) in zip(leaves, trace.inputs, strict=True):
         if not hasattr(leaf, "dtype"):
             if leaf != constant:
@@ -132,6 +133,7 @@ def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
                 raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
             continue
         port = next(ports)
+        require_kind(name, leaf, next(dtypes))
         if tuple(leaf.shape) != port.shape:
             message = f"the input {name} has the shape {tuple(leaf.shape)}, but had {port.shape} when it was traced"
             raise OptionError(Diagnostic("input-shape", message, hint="call sdy.parallelize with such an example"))

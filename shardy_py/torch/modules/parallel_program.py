@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import chain
 from operator import index
 from typing import Any
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, ShardyError
+from shardy_py.errors import Diagnostic
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
 from shardy_py.torch.modules.joint import JointTrace, trace_joint
+from shardy_py.torch.modules.programs_by_size import ProgramsBySize
 from shardy_py.torch.modules.step import LocalStep, make_step
-from shardy_py.torch.modules.symbolic_step import SymbolicStep, make_symbolic_step
 from shardy_py.torch.modules.symbolic_trace import SymbolicTrace, make_symbols
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.torch.parallel.process_groups import ProcessGroups
@@ -49,9 +48,7 @@ class ParallelProgram:
         request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
         plan: The plan for the first program.
-        symbolic: Modes and dtype to the programs for several shapes, by the remainders of the sizes by the number of
-            devices; None where each further shape has its own.
-        unfit: Modes and dtype that no program for several shapes is for.
+        symbolic: Modes and dtype to the programs for several shapes.
         warned: The warnings so far.
     """
 
@@ -71,8 +68,7 @@ class ParallelProgram:
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
     steps: dict[Key, LocalStep] = field(factory=dict, init=False)
-    symbolic: dict[tuple[Flags, Any], dict[Shapes, list[SymbolicStep | None]]] = field(factory=dict, init=False)
-    unfit: set[tuple[Flags, Any]] = field(factory=set, init=False)
+    symbolic: dict[tuple[Flags, Any], ProgramsBySize] = field(factory=dict, init=False)
     warned: set[str] = field(factory=set, init=False)
     groups: ProcessGroups = field(init=False)
 
@@ -129,55 +125,27 @@ class ParallelProgram:
     def _make(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep:
         for module, flag in zip(self.model.modules(), flags, strict=True):
             module.training = flag
-        first = next(iter(self.steps.values()), None)
-        step = self._symbolic(flags, shapes, cast) if self.dynamic_shapes and self.request is None else None
+        is_sized = self.dynamic_shapes and self.request is None
+        step = self._programs(flags, cast).at(shapes) if is_sized else None
         if step is None:
-            step = self._step_of(self._trace(*self._inputs(shapes), cast), first)
+            step = self._step_of(self._trace(*self._inputs(shapes), cast))
         if any(map(draws_numbers, step.result.program.walk())):
             self._check_random_states()
         return step
 
-    def _symbolic(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep | None:
-        """Return the program for several shapes at some, or None if each has another program."""
-        if (flags, cast) in self.unfit:
-            return None
-        known = self.symbolic.setdefault((flags, cast), {})
-        for symbolic in chain.from_iterable(known.values()):
-            step = self._at(symbolic, shapes)
-            if step is not None:
-                return step
-        remainders = tuple(tuple(size % len(self.groups.ranks) for size in shape) for shape in shapes)
-        tried = known.setdefault(remainders, [])
-        if None in tried:
-            return None
-        first, reason = next(iter(self.steps.values()), None), "it is another one, or has other numbers, at other sizes"
-        try:
+    def _programs(self, flags: Flags, cast: Any) -> ProgramsBySize:
+        """Return the programs for several shapes in some modes."""
+
+        def trace(shapes: Shapes) -> SymbolicTrace:
             symbols, symbolic_shapes = make_symbols(shapes, self.mode)
             before = len(self.mode.shape_env.guards)
-            trace = self._trace(*self._inputs(symbolic_shapes), cast)
+            traced = self._trace(*self._inputs(symbolic_shapes), cast)
             guards = tuple(guard.expr for guard in self.mode.shape_env.guards[before:])
-            symbolic = make_symbolic_step(
-                SymbolicTrace(trace, self.mode, symbols, guards),
-                self.groups,
-                lambda trace: self._step_of(trace, first),
-            )
-        except ShardyError as error:
-            # A program of its own for these shapes may be made, or says what is wrong with them.
-            symbolic, reason = None, error.diagnostics[0].message if error.diagnostics else str(error)
-        step = self._at(symbolic, shapes)
-        tried += [symbolic] if step is not None else [symbolic, None]
-        if not any(chain.from_iterable(known.values())):
-            # To try again at other remainders takes some ten programs each time.
-            self.unfit.add((flags, cast))
-            message = f"no program of the module is for several shapes, so that each shape gets its own: {reason}"
-            hint = "give an example of large sizes that divide by the number of devices, or sizes by tensor.shape"
-            self._warn(Diagnostic("program-per-shape", message, hint=hint))
-        return step
+            return SymbolicTrace(traced, self.mode, symbols, guards)
 
-    def _at(self, symbolic: SymbolicStep | None, shapes: Shapes) -> LocalStep | None:
-        """Return a program at some shapes of inputs, or None if it is not for these on every process."""
-        step = None if symbolic is None else symbolic.at(shapes)
-        return step if symbolic is not None and self.groups.all_agree(step is not None) else None
+        if (flags, cast) not in self.symbolic:
+            self.symbolic[flags, cast] = ProgramsBySize(self.groups, trace, self._step_of, self._warn)
+        return self.symbolic[flags, cast]
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:
         import torch
@@ -194,9 +162,9 @@ class ParallelProgram:
                 count=self.count,
             )
 
-    def _step_of(self, trace: JointTrace, first: LocalStep | None) -> LocalStep:
+    def _step_of(self, trace: JointTrace) -> LocalStep:
         """Return the program of a trace, with parameters where those of the first program are."""
-        shardings = dict(self.in_shardings)
+        first, shardings = next(iter(self.steps.values()), None), dict(self.in_shardings)
         if first is not None:
             fixed = _names(first, ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input"))
             shardings |= {port.name: port.placements for port in first.arguments if port.name in fixed}

@@ -67,10 +67,12 @@ def split_graph(
     ahead = [node for node in graph.nodes if node in in_forward and node.op not in ("placeholder", "output")]
     needed = _needed(outputs)
     old_values = {inputs[number] for number in written}
+    forward = _module(inputs, ahead, [*outputs, *saved], "ForwardPass", copied=old_values.intersection(saved))
+    inference = _module(inputs, [node for node in ahead if node in needed], outputs, "InferencePass")
     return SplitGraph(
-        _module(inputs, ahead, [*outputs, *saved], "ForwardPass", copied=old_values.intersection(saved)),
+        forward if saved else inference,
         _module([*saved, *tangents], _late(again, in_backward, gradients), gradients, "BackwardPass"),
-        _module(inputs, [node for node in ahead if node in needed], outputs, "InferencePass"),
+        inference,
         output_count,
     )
 

@@ -19,7 +19,7 @@ from shardy_py.torch.modules.checkpoints import checkpoint_regions, has_checkpoi
 from shardy_py.torch.modules.expressible import make_expressible, tie_pairs
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
-from shardy_py.torch.modules.local_tensors import ModulePort, make_port
+from shardy_py.torch.modules.local_tensors import make_port
 from shardy_py.torch.modules.splitting import SplitGraph, split_graph
 from shardy_py.torch.parallel.explicit import explicit_program
 from shardy_py.torch.parallel.localized import localized
@@ -35,7 +35,8 @@ class LocalStep:
         result: The propagated program, forward and backward.
         trace: What was traced.
         graphs: The forward and the backward pass.
-        arguments: The ports of inputs, parameters, buffers and constants, in the order of the graphs.
+        arguments: The ports of inputs, parameters, buffers and constants, in the order of the graphs: `ModulePort` of a
+            module, `TensorPort` of an exported program.
         outputs: The ports of the outputs of the forward pass; None for those that are no tensors.
         counts: Kind of collective to how many calls run forward and backward.
         function: The function of PyTorch's autograd that runs both passes; None where there is no backward pass.
@@ -46,8 +47,8 @@ class LocalStep:
     result: Result
     trace: JointTrace = field(repr=False)
     graphs: SplitGraph = field(repr=False)
-    arguments: tuple[ModulePort, ...] = field(repr=False)
-    outputs: tuple[ModulePort | None, ...] = field(repr=False)
+    arguments: tuple[Any, ...] = field(repr=False)
+    outputs: tuple[Any, ...] = field(repr=False)
     counts: Mapping[str, int]
     function: Any = field(repr=False)
     local_shapes: tuple[tuple[int, ...], ...] = field(repr=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import evolve, field
 
 from shardy_py.torch.modules.joint import JointTrace
-from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.size_expressions import ExpressionFitter, SizeExpression, Sizes
 from shardy_py.torch.modules.splitting import SplitGraph
 from shardy_py.torch.modules.step import LocalStep, differentiable
@@ -52,7 +51,16 @@ class SymbolicStep:
         whole = iter([tuple(int(size.at(values)) for size in shape) for shape in self.shapes])
         arguments = tuple(port.resized(next(whole)) for port in self.step.arguments)
         outputs = tuple(None if port is None else port.resized(next(whole)) for port in self.step.outputs)
-        return evolve(self.step, arguments=arguments, outputs=outputs, sizes=sizes)
+        trace = evolve(self.step.trace, outputs=self.trace.outputs_at(sizes))
+        return evolve(self.step, trace=trace, arguments=arguments, outputs=outputs, sizes=sizes)
+
+    def too_small(self, names: Sequence[str], shapes: Shapes) -> Iterator[tuple[str, int, int, int]]:
+        """Yield the inputs in some shapes that are too small for the program, with dimension, size and least size."""
+        least = dict(zip(self.trace.symbols.symbols, self.least, strict=True))
+        for name, shape, dims in zip(names, shapes, self.trace.symbols.shapes, strict=True):
+            for number, (size, dim) in enumerate(zip(shape, dims, strict=True)):
+                if size < least.get(dim, 0):
+                    yield name, number, size, least.pop(dim)
 
 
 def make_symbolic_step(
@@ -117,13 +125,14 @@ def _structure(step: LocalStep) -> Any:
 
 def _fitted(trace: SymbolicTrace, samples: Sequence[Sizes], steps: Sequence[LocalStep]) -> SymbolicStep | None:
     """Return the program for all sizes, by the programs at some, or None if a number of theirs is no expression."""
-    symbols = list(trace.symbols.symbols.values())
+    symbols = trace.symbols.symbols
     first, fitter = steps[0], GraphFitter(ExpressionFitter(symbols, samples, trace.expressions()))
     shapes = _fitted_shapes(fitter, [_port_shapes(step) for step in steps])
     local_shapes = _fitted_shapes(fitter, [step.local_shapes for step in steps])
     forward = fitter.module([step.graphs.forward for step in steps])
     backward = fitter.module([step.graphs.backward for step in steps])
-    inference = fitter.module([step.graphs.inference for step in steps])
+    is_forward = first.graphs.inference is first.graphs.forward
+    inference = forward if is_forward else fitter.module([step.graphs.inference for step in steps])
     if None in (forward, backward, inference, shapes, local_shapes):
         return None
     graphs = SplitGraph(forward, backward, inference, first.graphs.output_count)
@@ -133,7 +142,7 @@ def _fitted(trace: SymbolicTrace, samples: Sequence[Sizes], steps: Sequence[Loca
     return SymbolicStep(trace, step, least, largest, shapes or (), frozenset(fitter.conditions))
 
 
-def _ports(step: LocalStep) -> list[ModulePort]:
+def _ports(step: LocalStep) -> list[Any]:
     return [port for port in (*step.arguments, *step.outputs) if port is not None]
 
 

@@ -103,14 +103,19 @@ def _redistribution(program: Program, op: Op, collective: Op, moved: Value, spli
         after = _placements(program.shardings.get(op.results[0].id), split)
     else:
         after = _gathered(placements, collective, split.mesh)
+    kind = collective.name.rpartition(".")[2]
+    # A look-up reduces the elements that are looked up, and not the operand that would be gathered.
+    is_look_up = kind == "all_reduce" and not _reduced_axes(op)
     return Redistribution(
-        collective.name.rpartition(".")[2],
+        kind,
         origin.node_names.get(source.id, "").partition("/")[0],
         origin.module_paths.get(maker.id, "") if maker is not None else "",
         maker.location if maker is not None else "",
         _with_partial(placements, op, split),
         after,
-        _shard_bytes(moved, before, split.original),
+        _shard_bytes(collective.operands[0], None, split.original)
+        if is_look_up
+        else _shard_bytes(moved, before, split.original),
         split.mesh,
     )
 

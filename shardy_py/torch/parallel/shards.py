@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.shard_positions import shard_positions
 from shardy_py.sharding.tensor import TensorSharding
@@ -24,6 +26,15 @@ class TensorPort:
     shape: tuple[int, ...]
     sharding: TensorSharding | None
     mesh: Mesh
+
+    @property
+    def placements(self) -> TensorSharding | None:
+        """Sharding of the tensor, which is the same at all sizes."""
+        return self.sharding
+
+    def resized(self, shape: tuple[int, ...]) -> TensorPort:
+        """Return the port of a tensor of another shape, placed as this one."""
+        return evolve(self, shape=shape)
 
     @property
     def is_cut(self) -> bool:
