@@ -83,7 +83,7 @@ class Kernel:
 
         Args:
             after_pass: Called after every pass with its name and the module.
-            for_host: Whether loops of more than a few steps stay loops.
+            for_host: Whether loops of more than a few steps, and reductions over lanes, stay what they are.
 
         Raises:
             UnsupportedError: an op has no scalar body, or the emitter has no entry function.
@@ -292,7 +292,7 @@ class Kernel:
         """
         from shardy_py.kernels.lower.host import compile_host
 
-        return compile_host(self.module(for_host=True), self.launch)
+        return compile_host(self.module(for_host=True), self.launch, warp=self.device.threads_per_warp)
 
     def parsed(self, stage: str) -> builtin.ModuleOp:
         """Return a new module, as it is at a stage.

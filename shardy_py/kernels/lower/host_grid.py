@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.buffer_table import TABLE, takes_table
 from shardy_py.kernels.lower.host_phases import ID_ARGUMENTS, HostPhases
+from shardy_py.kernels.lower.lane_reductions import reduction_text
 from shardy_py.kernels.lower.phases import DONE
 
 GRID = "run_grid"
@@ -29,6 +30,12 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
+    # Lanes that nobody uses the values of combine what others have not written.
+    combined = {name for item in phases.reductions.values() for name in (*item.sources, *item.scratch)}
+    for item in phases.storage:
+        if item.name in combined:
+            size = f"ptrtoint (ptr getelementptr ({item.type}, ptr null, i64 {item.count}) to i64)"
+            lines.append(f"  call void @llvm.memset.p0.i64(ptr {item.name}, i8 0, i64 {size}, i1 false)")
     lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
     lines += [f"  %{_name(number)}.rounds = alloca i32" for number in sorted(phases.counting)]
     if phases.parting:
@@ -61,7 +68,22 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines += [
         f"!{loop} = distinct !{{!{loop}, {scalar if loop - _FIRST_LOOP in phases.scalar else '!1'}}}" for loop in loops
     ]
+    lines += _metadata_of_reductions(phases)
     return "\n".join(lines) + "\n"
+
+
+def _metadata_of_reductions(phases: HostPhases) -> list[str]:
+    """Return the metadata of the loops over lanes that combine values: no lane reads what another one writes."""
+    group = _group(phases)
+    lines = [f"!{group} = distinct !{{}}", f'!{group + 1} = !{{!"llvm.loop.parallel_accesses", !{group}}}']
+    for number in phases.reductions:
+        lines.append(f"!{group + 2 + number} = distinct !{{!{group + 2 + number}, !1, !{group + 1}}}")
+    return lines if phases.reductions else []
+
+
+def _group(phases: HostPhases) -> int:
+    """Return the number of the metadata of accesses by lanes that combine values; that of their loops follows."""
+    return _FIRST_LOOP + len(phases.names) + 1
 
 
 def _name(number: int) -> str:
@@ -80,6 +102,12 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
             f"{prefix}.begin:",
         ]
     start = f"{prefix}.begin" if number in phases.guarded & phases.barriers else prefix
+    if number in phases.reductions:
+        before, start, group = start, f"{prefix}.reduced", _group(phases)
+        lines.append(f"  br label %{prefix}.reduce.steps.head")
+        reduction = phases.reductions[number]
+        lines += reduction_text(reduction, f"{prefix}.reduce", before, start, group + 2 + number, group)
+        lines.append(f"{start}:")
     if number in phases.parting:
         lines.append(f"  store i32 {DONE}, ptr %{prefix}.known")
     if number in phases.counting:

@@ -75,13 +75,12 @@ LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(ScfToCf(), "LLVM knows blocks and branches only"),
 )
 
-HOST_PIPELINE: tuple[Stage, ...] = tuple(
-    Stage(UnrollLoops(max_ops=0), "threads become vectors, of which a repeated body is more text")
-    if isinstance(stage.item, UnrollLoops)
-    else stage
-    for stage in LOOP_PIPELINE
-)
-"""The passes of a kernel for the host: loops of more than a few steps stay loops."""
+_ON_HOST = {
+    UnrollLoops: Stage(UnrollLoops(max_ops=0), "threads become vectors, of which a repeated body is more text"),
+    LowerToScf: Stage(LowerToScf(keeps_reductions=True), "the steps of a reduction over lanes are those of a loop"),
+}
+HOST_PIPELINE: tuple[Stage, ...] = tuple(_ON_HOST.get(type(stage.item), stage) for stage in LOOP_PIPELINE)
+"""The passes of a kernel for the host: loops of more than a few steps, and reductions over lanes, stay loops."""
 
 
 @frozen(eq=False)
