@@ -54,7 +54,7 @@ class LowerToScf:
             elif isinstance(op, PredicatedInsertOp):
                 written = tensor.InsertOp(op.value, op.dest, list(op.indices))
                 replace(op, [_branch(op, op.condition, written, op.dest)])
-            elif isinstance(op, ShuffleReduceOp) and not self.keeps_reductions:
+            elif isinstance(op, ShuffleReduceOp) and not (self.keeps_reductions and op.max_distance.value.data):
                 replace(op, _combined(op, context.device.threads_per_warp))
         lower_tensor_values(module, _branch)
         fold_branches(module)
