@@ -119,7 +119,8 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     strips, lanes = phases.live[number]
     sizes = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
     # A loop of one step costs LLVM as much time as another one.
-    loops = {axis: size for axis, size in sizes.items() if size > 1 or axis == "lane"}
+    loops = {axis: size for axis, size in sizes.items() if size > 1} or {"lane": lanes}
+    next_thread = f"{prefix}.{list(loops)[-1]}.next"
     lines += [f"  %{prefix}.{axis} = add i32 0, 0" for axis in sizes if axis not in loops]
     lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
     heads = [start, *(f"{prefix}.{axis}.head" for axis in loops)]
@@ -127,7 +128,7 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
         lines += [f"{prefix}.{axis}.head:"]
         lines += [f"  %{prefix}.{axis} = phi i32 [ 0, %{before} ], [ %{prefix}.{axis}.more, %{prefix}.{axis}.next ]"]
-        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch)
+        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch, next_thread)
     for (axis, size), after in zip(loops.items(), ends, strict=False):
         lines += [
             f"{prefix}.{axis}.next:",
@@ -144,7 +145,7 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     return [*lines, f"  switch i32 %{prefix}.taken, label %{_name(exits[0])} [{cases}]"]
 
 
-def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+def _call(phases: HostPhases, number: int, buffers: int, launch: Launch, next_thread: str) -> list[str]:
     """Return the call of a phase for one thread, and the check that all threads take the same exit."""
     prefix = _name(number)
     x, y, _ = launch.threads
@@ -168,18 +169,18 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
         lines += [
             f"  %{prefix}.has.left = load i8, ptr %{prefix}.left",
             f"  %{prefix}.is.here = icmp eq i8 %{prefix}.has.left, 0",
-            f"  br i1 %{prefix}.is.here, label %{prefix}.run, label %{prefix}.lane.next",
+            f"  br i1 %{prefix}.is.here, label %{prefix}.run, label %{next_thread}",
             f"{prefix}.run:",
         ]
     lines.append(f"  %{prefix}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
     if number in phases.alike and len(phases.exits[number]) > 1:
         lines.append(f"  store i32 %{prefix}.exit, ptr %{prefix}.known")
     if number in phases.alike or len(phases.exits[number]) == 1:
-        return [*lines, f"  br label %{prefix}.lane.next"]
-    return [*lines, *(_part(prefix) if number in phases.parting else _agree(prefix))]
+        return [*lines, f"  br label %{next_thread}"]
+    return [*lines, *(_part(prefix, next_thread) if number in phases.parting else _agree(prefix, next_thread))]
 
 
-def _agree(prefix: str) -> list[str]:
+def _agree(prefix: str, next_thread: str) -> list[str]:
     """Return the check that a thread takes the same exit of a phase as the first thread."""
     return [
         f"  %{prefix}.is.first = icmp eq i32 %{prefix}.thread, 0",
@@ -187,11 +188,11 @@ def _agree(prefix: str) -> list[str]:
         f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
         f"  store i32 %{prefix}.first, ptr %{prefix}.known",
         f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
-        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
+        f"  br i1 %{prefix}.same, label %{next_thread}, label %apart",
     ]
 
 
-def _part(prefix: str) -> list[str]:
+def _part(prefix: str, next_thread: str) -> list[str]:
     """Return the code that records a finished thread, and the check that all others take the same exit."""
     return [
         f"  %{prefix}.is.done = icmp eq i32 %{prefix}.exit, {DONE}",
@@ -199,12 +200,12 @@ def _part(prefix: str) -> list[str]:
         f"{prefix}.leave:",
         f"  store i8 1, ptr %{prefix}.left",
         "  store i8 1, ptr %parted",
-        f"  br label %{prefix}.lane.next",
+        f"  br label %{next_thread}",
         f"{prefix}.stay:",
         f"  %{prefix}.before.exit = load i32, ptr %{prefix}.known",
         f"  %{prefix}.is.first = icmp eq i32 %{prefix}.before.exit, {DONE}",
         f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
         f"  store i32 %{prefix}.first, ptr %{prefix}.known",
         f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
-        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
+        f"  br i1 %{prefix}.same, label %{next_thread}, label %apart",
     ]

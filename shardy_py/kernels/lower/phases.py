@@ -88,7 +88,7 @@ def split_phases(function: func.FuncOp) -> Phases:
 
 def _phase(number: int, start: Block, wait: Operation | None, following: dict[Block, int]) -> Phase:
     blocks = _in_order(start)
-    exits = {following.get(block, DONE) for block in blocks if not list(targets(block))}
+    exits = {following.get(block, DONE) for block in blocks if not _target_blocks(block)}
     after = wait if isinstance(wait, EXCHANGES) else None
     is_regrouped = wait is not None and is_regrouping(wait)
     return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(exits)), after, is_regrouped)
@@ -102,6 +102,13 @@ def targets(block: Block) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
         yield from successors(last)
 
 
+def _target_blocks(block: Block) -> Sequence[Block]:
+    """Return the blocks that a block leads to without waiting; without what it passes, which takes xDSL its time."""
+    last = block.last_op
+    assert last is not None
+    return last.successors
+
+
 def _in_order(start: Block) -> list[Block]:
     """Return the blocks that can be reached without waiting, each behind those that dominate it."""
     post_order: list[Block] = []
@@ -113,7 +120,7 @@ def _in_order(start: Block) -> list[Block]:
             post_order.append(block)
             continue
         pending.append((block, True))
-        for target, _ in targets(block):
+        for target in _target_blocks(block):
             if target not in seen:
                 seen.add(target)
                 pending.append((target, False))
@@ -123,7 +130,7 @@ def _in_order(start: Block) -> list[Block]:
 def _dominators(blocks: Sequence[Block]) -> dict[Block, frozenset[Block]]:
     before: dict[Block, list[Block]] = {block: [] for block in blocks}
     for block in blocks:
-        for target, _ in targets(block):
+        for target in _target_blocks(block):
             before[target].append(block)
     everything = frozenset(blocks)
     dominators = dict.fromkeys(blocks, everything) | {blocks[0]: frozenset([blocks[0]])}

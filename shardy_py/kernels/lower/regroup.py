@@ -175,7 +175,7 @@ def _predecessors(function: func.FuncOp) -> dict[Block, list[Block]]:
 def _targets(block: Block) -> list[Block]:
     last = block.last_op
     assert last is not None
-    return [target for target, _ in successors(last)]
+    return list(last.successors)
 
 
 def _loops(function: func.FuncOp) -> Iterator[tuple[_Loop, set[Block]]]:

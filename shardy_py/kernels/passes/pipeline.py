@@ -122,8 +122,8 @@ def with_plugin_passes(passes: tuple[KernelPass, ...], registry: Registry) -> tu
     return insert_passes(passes, registry.kernel_passes, registry, KERNEL_MODULES)
 
 
-def verify_module(module: builtin.ModuleOp) -> None:
-    """Verify every op of a module.
+def verify_ops(root: Operation) -> None:
+    """Verify an op and all ops in it.
 
     xDSL's own verification counts the blocks of a region once per block, which for the branches of a concatenate of
     thousands of operands takes longer than all passes.
@@ -131,7 +131,7 @@ def verify_module(module: builtin.ModuleOp) -> None:
     Raises:
         VerifyException: an op is not valid.
     """
-    for op in module.walk():
+    for op in root.walk():
         if _ends_block_of_several(op):
             _verify_branch(op)
         else:
