@@ -158,7 +158,7 @@ def _collect(region: Region, kind: type[_Kind], ops: list[_Kind]) -> None:
         while op is not None:
             # Classes of ops are final; `isinstance` asks the one of all ops in Python.
             if type(op) is kind or kind is Operation:
-                ops.append(op)  # type: ignore[arg-type]
+                ops.append(op)
             for inner in op.regions:
                 _collect(inner, kind, ops)
             op = op.next_op
