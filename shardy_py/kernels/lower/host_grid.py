@@ -94,6 +94,8 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     """Return the loops over the threads of a block, along x innermost and in strips, and what follows them."""
     prefix, exits = _name(number), phases.exits[number]
     lines = [f"{prefix}:"]
+    if number in phases.copies:
+        return [*lines, f"  br label %{_name(exits[0])}"]
     if number in phases.guarded & phases.barriers:
         lines += [
             f"  %{prefix}.parted = load i8, ptr %parted",

@@ -80,6 +80,7 @@ class HostPhases:
         scalar: The phases whose threads write neighbours that lie apart from those of the next thread.
         exchanges: Whether lanes exchange values, as reductions do.
         reductions: Those over lanes that phases begin with.
+        copies: The phases that only hand kept values over to a reduction, which reads them where they are.
     """
 
     names: tuple[str, ...]
@@ -95,6 +96,7 @@ class HostPhases:
     scalar: frozenset[int] = frozenset()
     exchanges: bool = False
     reductions: Mapping[int, LaneReduction] = MappingProxyType({})
+    copies: frozenset[int] = frozenset()
 
     @property
     def parting(self) -> frozenset[int]:
@@ -141,7 +143,7 @@ def write_phases(
     arrays = dict.fromkeys(item for items in words.values() for item in items)
     lanes = [Storage(item, type_, threads + max(_WARPS)) for item, type_ in arrays]
     slots = [
-        Storage(f"%kept{number}", type_, count * threads)
+        Storage(f"%kept{number}", type_, count * threads + max(_WARPS))
         for number, value in enumerate(phases.slots)
         for count, type_ in [_stored(module.type(value.type))]
     ]
@@ -149,11 +151,17 @@ def write_phases(
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
     widths = tuple(_width(phases, phase, launch.threads[0], warp) for phase in phases.phases)
     live = live_threads(function, phases, launch, warp)
+    copies = {number: _copied_slots(phases, phases.phases[number], module) for number in live.combining}
+    for number, kept in copies.items():
+        words[number][: len(kept)] = kept
     reductions = {
         number: _reduction(phases.phases[number], words[number], combining, module, threads, warp)
         for number, combining in live.combining.items()
     }
+    handing_over = {item.number for item in phases.phases if any(copies.get(later) for later in item.exits)}
     for phase, function_name, width in zip(phases.phases, names, widths, strict=True):
+        if phase.number in handing_over:
+            continue
         writer = _PhaseWriter(function, module, phases, phase, storage, words, reductions, threads, width)
         module.functions.append(writer.text(function_name))
     barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
@@ -169,7 +177,49 @@ def write_phases(
     scalar = frozenset(phase.number for phase in phases.phases if _writes_neighbours_apart(phase))
     places = (names, exits, storage, barriers, threads, widths, strips)
     exchanges = bool(words)
-    return HostPhases(*places, straight, alike, counting, scalar, exchanges=exchanges, reductions=reductions)
+    return HostPhases(
+        *places,
+        straight,
+        alike,
+        counting,
+        scalar,
+        exchanges=exchanges,
+        reductions=reductions,
+        copies=frozenset(handing_over),
+    )
+
+
+def _copied_slots(phases: Phases, phase: Phase, module: ModuleWriter) -> list[tuple[str, str]]:
+    """Return the slots of the values that a reduction over lanes begins with, where they are only copied before it.
+
+    It may write there if no later phase uses the values.
+    """
+    op = phase.after
+    assert isinstance(op, ShuffleReduceOp)
+    before = [item for item in phases.phases if phase.number in item.exits]
+    if len(set(op.arguments)) != len(op.arguments):
+        return []
+    if len(before) != 1 or before[0].after is not None or [list(block.ops) for block in before[0].blocks] != [[op]]:
+        return []
+    kept, later = [], _blocks_from(phases, phase)
+    for value in op.arguments:
+        stored = _stored(module.type(value.type))
+        is_used = any(use.operation.parent in later for use in value.uses)
+        if value not in phases.slots or is_used or stored != (1, module.type(value.type)):
+            return []
+        kept.append((f"%kept{phases.slots.index(value)}", stored[1]))
+    return kept
+
+
+def _blocks_from(phases: Phases, phase: Phase) -> set[Block]:
+    """Return the blocks of a phase and of all that may follow it."""
+    numbers, pending = {phase.number}, [phase.number]
+    while pending:
+        for number in phases.phases[pending.pop()].exits:
+            if number != DONE and number not in numbers:
+                numbers.add(number)
+                pending.append(number)
+    return {block for number in numbers for block in phases.phases[number].blocks}
 
 
 def _reduction(

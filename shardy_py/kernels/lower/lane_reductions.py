@@ -75,19 +75,24 @@ def reduction_text(reduction: LaneReduction, prefix: str, before: str, after: st
         for name, first, other in (("from", source, "to"), ("to", scratch, "from")):
             from_end = f"[ %{steps}.{other}{number}, %{steps}.next ]"
             lines.append(f"  %{steps}.{name}{number} = phi ptr [ {first}, %{before} ], {from_end}")
-    lines += [f"  br label %{warps}.head", f"{warps}.head:"]
-    lines += [f"  %{warps} = phi i32 [ 0, %{steps}.head ], [ %{warps}.more, %{warps}.next ]"]
-    lines += [f"  %{warps}.begin = mul nuw nsw i32 %{warps}, {reduction.warp}", f"  br label %{lanes}.head"]
-    lines += [f"{lanes}.head:", f"  %{lanes} = phi i32 [ 0, %{warps}.head ], [ %{lanes}.more, %{lanes}.head ]"]
+    outer = [(warps, reduction.warps)] if reduction.warps > 1 else []
+    if outer:
+        lines += [f"  br label %{warps}.head", f"{warps}.head:"]
+        lines += [f"  %{warps} = phi i32 [ 0, %{steps}.head ], [ %{warps}.more, %{warps}.next ]"]
+    begin = f"mul nuw nsw i32 %{warps}, {reduction.warp}" if outer else "add i32 0, 0"
+    lines += [f"  %{warps}.begin = {begin}", f"  br label %{lanes}.head", f"{lanes}.head:"]
+    around = warps if outer else steps
+    lines += [f"  %{lanes} = phi i32 [ 0, %{around}.head ], [ %{lanes}.more, %{lanes}.head ]"]
     lines += _step(reduction, prefix, group)
-    for name, head, count, behind, metadata in (
-        (lanes, f"{lanes}.head", reduction.lanes, f"{warps}.next", f", !llvm.loop !{loop}"),
-        (warps, f"{warps}.head", reduction.warps, f"{steps}.next", ""),
+    metadata = f", !llvm.loop !{loop}"
+    for (name, count), behind in zip(
+        [(lanes, reduction.lanes), *outer], [f"{around}.next", f"{steps}.next"], strict=False
     ):
         lines += [] if name == lanes else [f"{name}.next:"]
         lines.append(f"  %{name}.more = add nuw nsw i32 %{name}, 1")
         lines.append(f"  %{name}.again = icmp ult i32 %{name}.more, {count}")
-        lines.append(f"  br i1 %{name}.again, label %{head}, label %{behind}{metadata}")
+        lines.append(f"  br i1 %{name}.again, label %{name}.head, label %{behind}{metadata}")
+        metadata = ""
     lines += [f"{steps}.next:", f"  %{steps}.half = lshr i32 %{steps}, 1"]
     lines.append(f"  %{steps}.again = icmp ne i32 %{steps}.half, 0")
     lines.append(f"  br i1 %{steps}.again, label %{steps}.head, label %{after}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
 
@@ -13,12 +14,14 @@ import ml_dtypes
 import numpy as np
 
 from shardy_py.errors import UnsupportedError
+from shardy_py.kernels import emit
 from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host import compile_host, host_text
 from shardy_py.kernels.lower.lane_reductions import LaneReduction
 from shardy_py.kernels.run.kernel import run_kernel
 from tests.unit.kernels import shared_kernels as kernels
+from tests.unit.kernels.fusions import fusion_of
 from tests.unit.kernels.module_texts import run_host_pipeline
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -154,6 +157,41 @@ def test_only_lanes_that_count_combine() -> None:
     assert text.count(".reduce.warps.more, 4") == 1
     assert ".exists" not in text
     assert text.count("call float @sum(") == 2
+
+
+REDUCTION = """func.func @main(%x: tensor<3x4096xf32>) -> ({types}) {{
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %r:{count} = {op} : (tensor<3x4096xf32>{more}) -> ({types})
+  return {results} : {types}
+}}"""
+SUM = "stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [1]"
+SUM_AND_DIFFERENCE = """"stablehlo.reduce"(%x, %x, %c, %c) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %d: tensor<f32>, %e: tensor<f32>):
+    %s = stablehlo.add %a, %d : tensor<f32>
+    %t = stablehlo.maximum %b, %e : tensor<f32>
+    stablehlo.return %s, %t : tensor<f32>, tensor<f32>
+  })"""
+
+
+@pytest.mark.parametrize(("op", "count"), [(SUM, 1), (SUM_AND_DIFFERENCE, 2)])
+def test_sums_of_a_loop_stay_where_they_are(op: str, count: int) -> None:
+    """What threads carried through a loop is combined in the memory that holds it, and is not copied before."""
+    types, results = ", ".join(["tensor<3xf32>"] * count), ", ".join(f"%r#{n}" for n in range(count))
+    more = ", tensor<f32>" if count == 1 else ", tensor<3x4096xf32>, tensor<f32>, tensor<f32>"
+    text = REDUCTION.format(types=types, count=count, op=op, more=more, results=results)
+    kernel = emit(fusion_of(text))
+    assert "phase2:\n  br label %phase3\n" in host_text(kernel.module(for_host=True), kernel.launch)
+    x = np.random.default_rng(4).standard_normal((3, 4096)).astype(np.float32)
+    for want, got in zip(kernel.run(x), kernel.run(x, on="host"), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_value_that_is_combined_twice() -> None:
+    """A value that two results begin with has two arrays, so that one does not overwrite the other."""
+    body = "%c0 = arith.addi %a0, %b0 : i32\n    %c1 = arith.maxsi %a1, %b1 : i32"
+    text = lanes_text(64, ("i32", "i32"), (4, 4), body).replace("shuffle_reduce(%v0, %v1)", "shuffle_reduce(%v0, %v0)")
+    x = np.random.default_rng(5).integers(-100, 100, 128).astype(np.int32)
+    check(text, 64, x, x[::-1].copy())
 
 
 def test_the_arrays_of_results() -> None:
