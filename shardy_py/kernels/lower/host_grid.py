@@ -121,10 +121,13 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     strips, lanes = phases.live[number]
     sizes = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
     # A loop of one step costs LLVM as much time as another one.
-    loops = {axis: size for axis, size in sizes.items() if size > 1} or {"lane": lanes}
-    next_thread = f"{prefix}.{list(loops)[-1]}.next"
+    loops = {axis: size for axis, size in sizes.items() if size > 1}
+    next_thread = f"{prefix}.{list(loops)[-1]}.next" if loops else f"{prefix}.end"
     lines += [f"  %{prefix}.{axis} = add i32 0, 0" for axis in sizes if axis not in loops]
-    lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
+    if loops:
+        lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
+    else:
+        lines += _call(phases, number, buffers, launch, next_thread)
     heads = [start, *(f"{prefix}.{axis}.head" for axis in loops)]
     ends = [f"{prefix}.end", *(f"{prefix}.{axis}.next" for axis in loops)]
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
