@@ -47,7 +47,7 @@ class LaneReduction:
 
     @property
     def always_exists(self) -> bool:
-        """Whether each lane that combines values has another one at each distance."""
+        """True if each lane that combines values has another one at each distance."""
         last = (self.warps - 1) * self.warp + self.lanes - 1
         return self.lanes + self.distance <= self.warp and last + self.distance < self.threads
 
