@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from xdsl.dialects import arith, builtin, func, llvm, vector
@@ -15,6 +14,7 @@ from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from
 from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
+from shardy_py.kernels.lower.exchanges import copied_slots, exchanged_words, lane_reduction, slot_name
 from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_for_last_lane, write_in_strip
 from shardy_py.kernels.lower.lane_reductions import LaneReduction, word_type
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
@@ -139,11 +139,11 @@ def write_phases(
     name = function.sym_name.data
     threads = launch.threads[0] * launch.threads[1] * launch.threads[2]
     # Behind the last thread there is room for lanes that read beyond it.
-    words = _words(phases, module)
+    words = exchanged_words(phases, module)
     arrays = dict.fromkeys(item for items in words.values() for item in items)
     lanes = [Storage(item, type_, threads + max(_WARPS)) for item, type_ in arrays]
     slots = [
-        Storage(f"%kept{number}", type_, count * threads + max(_WARPS))
+        Storage(slot_name(number), type_, count * threads + max(_WARPS))
         for number, value in enumerate(phases.slots)
         for count, type_ in [_stored(module.type(value.type))]
     ]
@@ -151,11 +151,11 @@ def write_phases(
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
     widths = tuple(_width(phases, phase, launch.threads[0], warp) for phase in phases.phases)
     live = live_threads(function, phases, launch, warp)
-    copies = {number: _copied_slots(phases, phases.phases[number], module) for number in live.combining}
+    copies = {number: copied_slots(phases, phases.phases[number], module) for number in live.combining}
     for number, kept in copies.items():
         words[number][: len(kept)] = kept
     reductions = {
-        number: _reduction(phases.phases[number], words[number], combining, module, threads, warp)
+        number: lane_reduction(phases.phases[number], words[number], combining, module, threads, warp)
         for number, combining in live.combining.items()
     }
     handing_over = {item.number for item in phases.phases if any(copies.get(later) for later in item.exits)}
@@ -187,68 +187,6 @@ def write_phases(
         reductions=reductions,
         copies=frozenset(handing_over),
     )
-
-
-def _copied_slots(phases: Phases, phase: Phase, module: ModuleWriter) -> list[tuple[str, str]]:
-    """Return the slots of the values that a reduction over lanes begins with, where they are only copied before it.
-
-    It may write there if no later phase uses the values.
-    """
-    op = phase.after
-    assert isinstance(op, ShuffleReduceOp)
-    before = [item for item in phases.phases if phase.number in item.exits]
-    if len(set(op.arguments)) != len(op.arguments):
-        return []
-    if len(before) != 1 or before[0].after is not None or [list(block.ops) for block in before[0].blocks] != [[op]]:
-        return []
-    kept, later = [], _blocks_from(phases, phase)
-    for value in op.arguments:
-        stored = _stored(module.type(value.type))
-        is_used = any(use.operation.parent in later for use in value.uses)
-        if value not in phases.slots or is_used or stored != (1, module.type(value.type)):
-            return []
-        kept.append((f"%kept{phases.slots.index(value)}", stored[1]))
-    return kept
-
-
-def _blocks_from(phases: Phases, phase: Phase) -> set[Block]:
-    """Return the blocks of a phase and of all that may follow it."""
-    numbers, pending = {phase.number}, [phase.number]
-    while pending:
-        for number in phases.phases[pending.pop()].exits:
-            if number != DONE and number not in numbers:
-                numbers.add(number)
-                pending.append(number)
-    return {block for number in numbers for block in phases.phases[number].blocks}
-
-
-def _reduction(
-    phase: Phase, words: Sequence[tuple[str, str]], combining: int, module: ModuleWriter, threads: int, warp: int
-) -> LaneReduction:
-    """Return the reduction over lanes that a phase begins with.
-
-    Args:
-        phase: The phase.
-        words: The arrays of its values: those that hold them, then others.
-        combining: The threads that combine values.
-        module: The text that it becomes part of.
-        threads: The threads of a block.
-        warp: Those of a warp.
-
-    Raises:
-        UnsupportedError: a lane would be in another warp.
-    """
-    op = phase.after
-    assert isinstance(op, ShuffleReduceOp)
-    distance = op.max_distance.value.data
-    if not 0 < distance < warp:
-        message = f"lanes combine values within a warp of {warp}, not with those {distance} further down"
-        raise UnsupportedError(Diagnostic("host-shuffle", message, op=op.name))
-    arrays = [name for name, _ in words]
-    types = tuple(module.type(value.type) for value in op.arguments)
-    warps, lanes = strips_of(combining, warp)
-    sources, scratch = tuple(arrays[: len(types)]), tuple(arrays[len(types) :])
-    return LaneReduction(op.combiner.string_value(), types, sources, scratch, distance, warp, warps, lanes, threads)
 
 
 def _writes_neighbours_apart(phase: Phase) -> bool:
@@ -283,35 +221,6 @@ def _width(phases: Phases, phase: Phase, threads: int, warp: int) -> int:
             pending += [value.owner for value in op.operands if value in phases.again and isinstance(value, OpResult)]
     within = constant_value(phase.after.width) if isinstance(phase.after, ShuffleOp) else warp if phase.after else 0
     return strip_width(ops, threads, within=within or 0)
-
-
-def _words(phases: Phases, module: ModuleWriter) -> dict[int, list[tuple[str, str]]]:
-    """Return, for each phase after an exchange, the words that lanes exchanged: name and type.
-
-    A reduction over lanes has words for its values, and as many others. A phase reads and writes different words, so
-    that LLVM can vectorize it. Phases that do not follow each other share words, which keeps them in the cache.
-    """
-    words: dict[int, list[tuple[str, str]]] = {}
-    for phase in phases.phases:
-        if phase.after is None:
-            continue
-        values = phase.after.arguments if isinstance(phase.after, ShuffleReduceOp) else (phase.after.value,)
-        types = [word_type(module.type(value.type)) for value in values]
-        before = {item.number for item in phases.phases if phase.number in item.exits}
-        used = {item for number in before | set(phase.exits) for item in words.get(number, ())}
-        words[phase.number] = []
-        for type_ in types * (2 if isinstance(phase.after, ShuffleReduceOp) else 1):
-            new = next(item for item in _arrays(type_) if item not in used)
-            used.add(new)
-            words[phase.number].append(new)
-    return words
-
-
-def _arrays(type_: str) -> Iterator[tuple[str, str]]:
-    """Yield names of arrays of a type, each with the type."""
-    suffix = re.sub(r"\W+", ".", type_).strip(".")
-    for number in count():
-        yield f"%lanes{number}.{suffix}", type_
 
 
 def _stored(type_: str) -> tuple[int, str]:
@@ -350,7 +259,7 @@ class _PhaseWriter:
         self._reductions = reductions
         self._threads = threads
         self._width = width
-        self._slots = {value: f"%kept{number}" for number, value in enumerate(phases.slots)}
+        self._slots = {value: slot_name(number) for number, value in enumerate(phases.slots)}
         self._names: dict[SSAValue, str] = {}
         self._incoming: dict[Block, list[tuple[str, list[list[str]]]]] = {block: [] for block in phase.blocks}
 
