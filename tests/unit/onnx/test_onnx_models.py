@@ -142,7 +142,8 @@ def _model_of_functions(*functions: onnx.FunctionProto) -> onnx.ModelProto:
     """Return a model with one node of the first of its functions."""
     helper = onnx.helper
     x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4, 8]) for name in "xy")
-    graph = helper.make_graph([helper.make_node(functions[0].name, ["x"], ["y"], domain="own")], "model", [x], [y])
+    node = helper.make_node(functions[0].name, ["x"], ["y"], domain="own", name="/stage1/block")
+    graph = helper.make_graph([node], "model", [x], [y])
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
     return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=10)
 
@@ -159,10 +160,25 @@ def test_functions_of_a_model_have_the_defaults_of_their_attributes() -> None:
     """An attribute that a node does not name has its default: a softmax over the first dimension needs all of it."""
     softmax = onnx.helper.make_node("Softmax", ["a"], ["b"])
     softmax.attribute.append(onnx.AttributeProto(name="axis", ref_attr_name="dim", type=onnx.AttributeProto.INT))
-    outer = _function("Outer", onnx.helper.make_node("Inner", ["a"], ["b"], domain="own"))
-    model = _model_of_functions(outer, _function("Inner", softmax, dim=0))
-    local = assert_runs_sharded(model, {"d": 2}, {"x": (None, "d")})
-    assert not local.collectives
+    call = onnx.helper.make_node("Inner", ["a"], ["b"], domain="own")
+    for has_reference in (False, True):
+        if has_reference:
+            call.attribute.append(onnx.AttributeProto(name="dim", ref_attr_name="no", type=onnx.AttributeProto.INT))
+        model = _model_of_functions(_function("Outer", call), _function("Inner", softmax, dim=0))
+        model.functions[0].attribute.extend(["no"] * has_reference)
+        local = assert_runs_sharded(model, {"d": 2}, {"x": (None, "d")})
+        assert not local.collectives
+
+
+def test_nodes_of_functions_are_in_the_scopes_of_their_nodes() -> None:
+    """Names of scopes, by which programs are put on several meshes, hold for bodies of functions."""
+    call = onnx.helper.make_node("Inner", ["a"], ["b"], domain="own", name="inner")
+    model = _model_of_functions(
+        _function("Outer", call), _function("Inner", onnx.helper.make_node("Relu", ["a"], ["b"]))
+    )
+    (node,) = sdy.propagate(model, {"d": 2}).module.graph.node
+    assert node.op_type == "Relu"
+    assert node.name.startswith("/stage1/block/inner/Relu")
 
 
 def test_functions_of_other_versions_of_operators_stay() -> None:
