@@ -32,8 +32,12 @@ def mesh_of_spec(spec: Any) -> Mesh | None:
 def memory_of_spec(spec: Any) -> str | None:
     """Return the memory that a ``NamedSharding`` of JAX names besides that in which its devices compute, or None."""
     kind = getattr(spec, "memory_kind", None) if _is_named_sharding(spec) else None
-    devices = getattr(spec.mesh, "devices", None) if kind is not None else None
-    default = "device" if devices is None else devices.flat[0].default_memory().kind
+    if kind is None:
+        return None
+    try:
+        default = spec.mesh.devices.flat[0].default_memory().kind
+    except (AttributeError, ValueError):  # A mesh may be abstract, without devices.
+        default = "device"
     return None if kind == default else kind
 
 

@@ -144,6 +144,9 @@ def memory_options(**shardings: Any) -> dict[str, Any]:
 
     Args:
         shardings: Trees of shardings in any form, by option.
+
+    Raises:
+        OptionError: those of arguments are by name, which `jax.jit` does not take.
     """
     import jax
 
@@ -151,7 +154,12 @@ def memory_options(**shardings: Any) -> dict[str, Any]:
         return leaf if memory_of_spec(leaf) is not None else None
 
     trees = {name: jax.tree.map(of_memory, tree, is_leaf=is_leaf) for name, tree in shardings.items()}
-    return {name: tree for name, tree in trees.items() if jax.tree.leaves(tree)}
+    options = {name: tree for name, tree in trees.items() if jax.tree.leaves(tree)}
+    if isinstance(options.get("in_shardings"), Mapping):
+        message = "in_shardings gives memories of arguments by their names"
+        hint = "give a tuple with the sharding, or a tree of shardings, of each argument"
+        raise OptionError(Diagnostic("invalid-in-shardings", message, hint=hint))
+    return options
 
 
 def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardings: bool, **options: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 import onnx
 from attrs import field
 from onnx import ModelProto, NodeProto
-from onnx.inliner import inline_local_functions
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.builder import Builder
@@ -20,6 +19,7 @@ from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.onnx.control_flow import import_control_flow
 from shardy_py.onnx.folding import OPERANDS
 from shardy_py.onnx.load import typed
+from shardy_py.onnx.local_functions import inline_functions
 from shardy_py.onnx.node_graphs import BODY_NAMES, captured, node_name
 from shardy_py.onnx.scope import STANDARD, GraphScope, inferred
 from shardy_py.onnx.specifications import read_annotations
@@ -60,9 +60,7 @@ def import_model(model: ModelProto, *, frontend: Frontend) -> Program:
         UnsupportedError: the type of a tensor is not known.
         ParseError: ONNX refuses the model.
     """
-    if model.functions:
-        model = inline_local_functions(model)
-    program = _Importer(model).run()
+    program = _Importer(inline_functions(model)).run()
     program.frontend = frontend
     return program
 

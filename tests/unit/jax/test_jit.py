@@ -133,6 +133,8 @@ def test_shardings_name_memories() -> None:
     assert kinds == {"sum": "pinned_host", "x": jax.devices()[0].default_memory().kind}
     assert np.allclose(results["sum"], 2 * X)
     assert run.lower(X, X).compile().in_shardings[0].memory_kind == "pinned_host"
+    with pytest.raises(sdy.OptionError, match="gives memories of arguments by their names"):
+        sdy.jit(lambda x: x, in_shardings={"x": host}).lower(X)
 
 
 def test_what_is_no_function() -> None:

@@ -192,6 +192,10 @@ def test_a_memory_that_the_module_does_not_name_is_refused() -> None:
     for option in ("in_shardings", "out_shardings"):
         with pytest.raises(OptionError, match="it is in the memory 'pinned_host'"):
             propagate(jax.jit(jnp.sin).lower(X), **{option: [host]})
+    mesh = jax.sharding.AbstractMesh((1,), ("x",))
+    with pytest.raises(OptionError, match="it is in the memory 'pinned_host'"):
+        propagate(jax.jit(jnp.sin).lower(X), in_shardings=[NamedSharding(mesh, P("x"), memory_kind="pinned_host")])
+    propagate(jax.jit(jnp.sin).lower(X), in_shardings=[NamedSharding(mesh, P("x"), memory_kind="device")])
 
 
 def test_local_programs_without_the_partitioner_of_xla() -> None:

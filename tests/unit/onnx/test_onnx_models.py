@@ -138,6 +138,64 @@ def test_functions_of_a_model_are_sharded_by_their_bodies() -> None:
     assert not local.collectives
 
 
+def _model_of_functions(*functions: onnx.FunctionProto) -> onnx.ModelProto:
+    """Return a model with one node of the first of its functions."""
+    helper = onnx.helper
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4, 8]) for name in "xy")
+    node = helper.make_node(functions[0].name, ["x"], ["y"], domain="own", name="/stage1/block")
+    graph = helper.make_graph([node], "model", [x], [y])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=10)
+
+
+def _function(name: str, node: onnx.NodeProto, *, version: int = 21, **defaults: int) -> onnx.FunctionProto:
+    """Return a function of one node from "a" to "b"."""
+    helper = onnx.helper
+    opsets = [helper.make_opsetid("", version), helper.make_opsetid("own", 1)]
+    values = [helper.make_attribute(*item) for item in defaults.items()]
+    return helper.make_function("own", name, ["a"], ["b"], [node], opsets, attribute_protos=values)
+
+
+def test_functions_of_a_model_have_the_defaults_of_their_attributes() -> None:
+    """An attribute that a node does not name has its default: a softmax over the first dimension needs all of it."""
+    softmax = onnx.helper.make_node("Softmax", ["a"], ["b"])
+    softmax.attribute.append(onnx.AttributeProto(name="axis", ref_attr_name="dim", type=onnx.AttributeProto.INT))
+    call = onnx.helper.make_node("Inner", ["a"], ["b"], domain="own")
+    for has_reference in (False, True):
+        if has_reference:
+            call.attribute.append(onnx.AttributeProto(name="dim", ref_attr_name="no", type=onnx.AttributeProto.INT))
+        model = _model_of_functions(_function("Outer", call), _function("Inner", softmax, dim=0))
+        model.functions[0].attribute.extend(["no"] * has_reference)
+        local = assert_runs_sharded(model, {"d": 2}, {"x": (None, "d")})
+        assert not local.collectives
+
+
+def test_nodes_of_functions_are_in_the_scopes_of_their_nodes() -> None:
+    """Names of scopes, by which programs are put on several meshes, hold for bodies of functions."""
+    call = onnx.helper.make_node("Inner", ["a"], ["b"], domain="own", name="inner")
+    model = _model_of_functions(
+        _function("Outer", call), _function("Inner", onnx.helper.make_node("Relu", ["a"], ["b"]))
+    )
+    (node,) = sdy.propagate(model, {"d": 2}).module.graph.node
+    assert node.op_type == "Relu"
+    assert node.name.startswith("/stage1/block/inner/Relu")
+
+
+def test_functions_of_other_versions_of_operators_stay() -> None:
+    """So do those that they call."""
+    outer = _function("Outer", onnx.helper.make_node("Inner", ["a"], ["b"], domain="own"), version=20)
+    model = _model_of_functions(outer, _function("Inner", onnx.helper.make_node("Relu", ["a"], ["b"])))
+    result = sdy.propagate(model, {"d": 2}, in_shardings={"x": ("d",)})
+    assert {item.name for item in result.module.functions} == {"Outer", "Inner"}
+
+
+def test_recursive_functions_of_a_model_are_refused() -> None:
+    """The error is one of the package, not one of ONNX's inliner."""
+    model = _model_of_functions(_function("Loop", onnx.helper.make_node("Loop", ["a"], ["b"], domain="own")))
+    with pytest.raises(ParseError, match="cannot inline the functions of the model"):
+        sdy.propagate(model, {"d": 2})
+
+
 def test_shardings_go_out_by_the_specification_of_onnx() -> None:
     """A node says on which devices the parts of its tensors are; devices of one part are a group."""
     b = ModelBuilder(("x", (4, 8)))
