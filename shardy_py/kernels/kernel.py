@@ -82,7 +82,7 @@ class Kernel:
 
         Args:
             after_pass: Called after every pass with its name and the module.
-            for_host: Whether loops of more than a few steps stay loops.
+            for_host: Whether loops of more than a few steps, and reductions over lanes, stay what they are.
 
         Raises:
             UnsupportedError: an op has no scalar body.
@@ -296,7 +296,7 @@ class Kernel:
         """
         from shardy_py.kernels.lower.host import compile_host
 
-        return compile_host(self.module(for_host=True), self.launch)
+        return compile_host(self.module(for_host=True), self.launch, warp=self.device.threads_per_warp)
 
     def parsed(self, stage: str) -> builtin.ModuleOp:
         """Return a new module, as it is at a stage.
@@ -341,18 +341,21 @@ class Kernel:
         *,
         for_host: bool = False,
     ) -> None:
-        from shardy_py.kernels.passes.base import KernelContext
+        from shardy_py.kernels.entry.arguments import ENTRY
+        from shardy_py.kernels.passes.base import KernelContext, functions
         from shardy_py.kernels.passes.pipeline import (
             HOST_PIPELINE,
             LOOP_PIPELINE,
-            verify_module,
+            verify_ops,
             with_plugin_passes,
         )
         from shardy_py.kernels.passes.shared_memory import check_barriers, check_shared_memory
         from shardy_py.transforms.run import passes_of, run
 
-        # Bodies of ops may be wrong; what the passes make of right ones LLVM verifies.
-        verify_module(module)
+        # Bodies of ops may be wrong, which the entry function only calls; what passes make of right ones LLVM verifies.
+        for function in functions(module):
+            if ENTRY not in function.attributes:
+                verify_ops(function)
         check_shared_memory(module, self.device)
         check_barriers(module)
         pipeline = HOST_PIPELINE if for_host else LOOP_PIPELINE

@@ -29,6 +29,7 @@ from tests.conformance.sample import sample
 from tests.conformance.test_kernel_runs import difference, loop_module, ops_of
 from tests.conformance.test_kernels import DEFAULT, FILE, kernels, name_of
 from tests.conformance.xla_cpu import DTYPES, random_array, run_on_xla
+from tests.unit.kernels.fusions import fusion_of
 from tests.unit.kernels.integer_modules import LAUNCH, OPS, exact_elements, integer_module, integer_pairs
 from tests.unit.kernels.module_texts import run_loop_pipeline
 
@@ -133,6 +134,21 @@ def test_powers_are_those_of_xla() -> None:
     left, right = integer_pairs(32, seed=1)
     (actual,) = run_on_xla(text, [left, right])
     np.testing.assert_array_equal(actual, exact_elements("math.ipowi", left, right, 32))
+
+
+@pytest.mark.parametrize("type_", ["i4", "ui4"])
+def test_powers_of_four_bits_are_those_of_xla(type_: str) -> None:
+    """All bits of an exponent count, also where it has no sign."""
+    dtype = np.dtype({"i4": "int4", "ui4": "uint4"}[type_])
+    pairs = np.arange(256).astype(np.int8)
+    left, right = ((pairs >> shift & 15).astype(np.int8).astype(dtype) for shift in (4, 0))
+    text = f"""func.func public @main(%x: tensor<256x{type_}>, %y: tensor<256x{type_}>) -> tensor<256x{type_}> {{
+      %0 = stablehlo.power %x, %y : tensor<256x{type_}>
+      return %0 : tensor<256x{type_}>
+    }}"""
+    (expected,) = run_on_xla(text, [left, right])
+    (actual,) = emit(fusion_of(text)).run(left, right, on="host")
+    np.testing.assert_array_equal(np.asarray(actual).astype(np.int8), expected.astype(np.int8))
 
 
 def test_ptx_computes_what_xla_computes(record_property: Callable[[str, object], None]) -> None:

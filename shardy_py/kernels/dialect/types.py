@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import builtin
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_attr_definition
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
@@ -158,6 +159,12 @@ def _parse_counts(parser: AttrParser, keyword: str) -> Triple:
 
 
 INDEX = IndexType()
+
+
+@lru_cache(maxsize=1 << 10)
+def index_attribute(value: int) -> IntegerAttr[IndexType]:
+    """Return an index as an attribute, the same one for equal numbers: xDSL checks each new one."""
+    return IntegerAttr(value, INDEX)
 
 
 def print_values(printer: Printer, values: Sequence[SSAValue], opening: str, closing: str) -> None:

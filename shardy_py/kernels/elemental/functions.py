@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.ops import PureCallOp
-from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type, tensor_type
+from shardy_py.kernels.dialect.types import INDEX, element_dtype, index_attribute, scalar_type, tensor_type
 from shardy_py.kernels.elemental.builder import element_of
 from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.fusion.bodies import region_of
@@ -116,7 +116,7 @@ def _ignore_signs_of_zeros(function: func.FuncOp) -> None:
 
 def range_attribute(lower: int, upper: int) -> builtin.ArrayAttr[Attribute]:
     """Return the bounds of an index as the attribute ``xla.range``."""
-    return builtin.ArrayAttr([builtin.IntegerAttr(lower, INDEX), builtin.IntegerAttr(upper, INDEX)])
+    return builtin.ArrayAttr([index_attribute(lower), index_attribute(upper)])
 
 
 class _FunctionBody:

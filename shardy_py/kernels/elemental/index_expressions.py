@@ -19,7 +19,7 @@ from shardy_py.indexing import (
 )
 from shardy_py.indexing.expressions import variables_of
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.dialect.types import index_attribute
 
 
 def add_op(builder: Builder, op: Operation) -> SSAValue:
@@ -30,7 +30,7 @@ def add_op(builder: Builder, op: Operation) -> SSAValue:
 
 def index_constant(builder: Builder, value: int) -> SSAValue:
     """Return a constant index."""
-    return add_op(builder, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+    return add_op(builder, arith.ConstantOp(index_attribute(value)))
 
 
 def apply_map(

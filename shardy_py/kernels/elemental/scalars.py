@@ -113,7 +113,7 @@ def exponent_bits(width: int) -> int:
     Args:
         width: The bits of the integers.
     """
-    return 6 if width >= 8 else (width - 1).bit_length() + 1
+    return min(width, 6)
 
 
 def make_constant(value: complex, dtype: str) -> Operation:

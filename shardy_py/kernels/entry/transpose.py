@@ -14,7 +14,7 @@ from shardy_py.indexing import IndexingMap, compose, simplify
 from shardy_py.kernels.dialect.constants import element_type, read_vector, zero, zeros
 from shardy_py.kernels.dialect.memory_ops import AllocateSharedOp, SyncThreadsOp
 from shardy_py.kernels.dialect.ops import LoopOp, YieldOp
-from shardy_py.kernels.dialect.types import INDEX, element_dtype, scalar_type
+from shardy_py.kernels.dialect.types import element_dtype, index_attribute, scalar_type
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scope import Scope
@@ -112,7 +112,7 @@ def _read_packed_tiles(
     """Return the results, with what the epilogue computes of the tiles."""
     entry, hero = build.entry, build.heroes[0]
     build.emit_epilogue(tiles.output_map)
-    first = entry.add(arith.ConstantOp(builtin.IntegerAttr(0, INDEX)))
+    first = entry.add(arith.ConstantOp(index_attribute(0)))
     types = {tile.type: builtin.VectorType(element_type(tile), [tiles.form.vector] * 2) for tile in shared}
     empty = {type_: entry.add(arith.ConstantOp(zeros(square), square)) for type_, square in types.items()}
     outer = LoopOp(tiles.squares, [*entry.ids, first, first], outputs)

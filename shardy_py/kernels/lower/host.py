@@ -12,13 +12,14 @@ import numpy as np
 from xdsl.dialects import builtin, func, llvm
 
 from shardy_py.errors import Diagnostic, VerificationError
+from shardy_py.kernels.device import H100
 from shardy_py.kernels.entry.arguments import ENTRY, SLICE
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.host_grid import GRID, grid_text
 from shardy_py.kernels.lower.host_loops import may_wrap
 from shardy_py.kernels.lower.host_phases import Storage, write_phases
 from shardy_py.kernels.lower.literals import HOST
-from shardy_py.kernels.lower.llvm import METADATA, function_text, global_text
+from shardy_py.kernels.lower.llvm import METADATA, declare_function, function_text, global_text
 from shardy_py.kernels.lower.machine import binding, has_many_branches, host_machine, optimize, parse
 from shardy_py.kernels.lower.straight_tiles import straighten_tiles
 from shardy_py.kernels.lower.writer import ModuleWriter
@@ -127,12 +128,13 @@ def _listed(sizes: Sequence[int]) -> str:
     return ", ".join(str(size) for size in sizes)
 
 
-def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
+def compile_host(module: builtin.ModuleOp, launch: Launch, *, warp: int = H100.threads_per_warp) -> HostKernel:
     """Return a kernel that this processor runs; where its buffers are small, it begins with quickly compiled code.
 
     Args:
         module: The module after the last pass; it is changed.
         launch: The grid.
+        warp: The threads of a warp, whose lanes combine values.
 
     Raises:
         UnsupportedError: an op has no instructions.
@@ -140,16 +142,17 @@ def compile_host(module: builtin.ModuleOp, launch: Launch) -> HostKernel:
     """
     (entry,) = [function for function in functions(module) if ENTRY in function.attributes]
     sizes, slices = (_facts(entry, name) for name in ("llvm.dereferenceable", SLICE))
-    text, name = host_text(module, launch), entry.sym_name.data
+    text, name = host_text(module, launch, warp=warp), entry.sym_name.data
     return HostKernel(text, name, prod(launch.blocks), sizes, slices, is_quick=sum(sizes) <= SMALL_BYTES)
 
 
-def host_text(module: builtin.ModuleOp, launch: Launch) -> str:
+def host_text(module: builtin.ModuleOp, launch: Launch, *, warp: int = H100.threads_per_warp) -> str:
     """Return a kernel for the host as text for LLVM: a function per phase, and one that runs blocks.
 
     Args:
         module: The module after the last pass; it is changed.
         launch: The grid.
+        warp: The threads of a warp, whose lanes combine values.
 
     Raises:
         UnsupportedError: an op or a type has no text.
@@ -161,12 +164,14 @@ def host_text(module: builtin.ModuleOp, launch: Launch) -> str:
             tiles.append(_tile(op, writer))
         elif isinstance(op, llvm.GlobalOp):
             writer.globals.append(global_text(op, writer))
+        elif isinstance(op, func.FuncOp) and not op.body.blocks:
+            declare_function(op, writer)
     phases = None
     for function in functions(module):
         if ENTRY in function.attributes:
             buffers = len(function.body.blocks[0].args)
             straighten_tiles(module, function, launch)
-            phases = write_phases(function, writer, launch, tiles)
+            phases = write_phases(function, writer, launch, tiles, warp=warp)
         else:
             writer.functions.append(function_text(function, writer))
     assert phases is not None

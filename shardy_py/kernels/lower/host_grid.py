@@ -5,6 +5,7 @@ from __future__ import annotations
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.buffer_table import TABLE, takes_table
 from shardy_py.kernels.lower.host_phases import ID_ARGUMENTS, HostPhases
+from shardy_py.kernels.lower.lane_reductions import reduction_text
 from shardy_py.kernels.lower.phases import DONE
 
 GRID = "run_grid"
@@ -29,6 +30,12 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
+    # Lanes that nobody uses the values of combine what others have not written.
+    combined = {name for item in phases.reductions.values() for name in (*item.sources, *item.scratch)}
+    for item in phases.storage:
+        if item.name in combined:
+            size = f"ptrtoint (ptr getelementptr ({item.type}, ptr null, i64 {item.count}) to i64)"
+            lines.append(f"  call void @llvm.memset.p0.i64(ptr {item.name}, i8 0, i64 {size}, i1 false)")
     lines += [f"  %{_name(number)}.known = alloca i32" for number, exits in enumerate(phases.exits) if len(exits) > 1]
     lines += [f"  %{_name(number)}.rounds = alloca i32" for number in sorted(phases.counting)]
     if phases.parting:
@@ -61,7 +68,22 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
     lines += [
         f"!{loop} = distinct !{{!{loop}, {scalar if loop - _FIRST_LOOP in phases.scalar else '!1'}}}" for loop in loops
     ]
+    lines += _metadata_of_reductions(phases)
     return "\n".join(lines) + "\n"
+
+
+def _metadata_of_reductions(phases: HostPhases) -> list[str]:
+    """Return the metadata of the loops over lanes that combine values: no lane reads what another one writes."""
+    group = _group(phases)
+    lines = [f"!{group} = distinct !{{}}", f'!{group + 1} = !{{!"llvm.loop.parallel_accesses", !{group}}}']
+    for number in phases.reductions:
+        lines.append(f"!{group + 2 + number} = distinct !{{!{group + 2 + number}, !1, !{group + 1}}}")
+    return lines if phases.reductions else []
+
+
+def _group(phases: HostPhases) -> int:
+    """Return the number of the metadata of accesses by lanes that combine values; that of their loops follows."""
+    return _FIRST_LOOP + len(phases.names) + 1
 
 
 def _name(number: int) -> str:
@@ -72,6 +94,8 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     """Return the loops over the threads of a block, along x innermost and in strips, and what follows them."""
     prefix, exits = _name(number), phases.exits[number]
     lines = [f"{prefix}:"]
+    if number in phases.copies:
+        return [*lines, f"  br label %{_name(exits[0])}"]
     if number in phases.guarded & phases.barriers:
         lines += [
             f"  %{prefix}.parted = load i8, ptr %parted",
@@ -80,6 +104,12 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
             f"{prefix}.begin:",
         ]
     start = f"{prefix}.begin" if number in phases.guarded & phases.barriers else prefix
+    if number in phases.reductions:
+        before, start, group = start, f"{prefix}.reduced", _group(phases)
+        lines.append(f"  br label %{prefix}.reduce.steps.head")
+        reduction = phases.reductions[number]
+        lines += reduction_text(reduction, f"{prefix}.reduce", before, start, group + 2 + number, group)
+        lines.append(f"{start}:")
     if number in phases.parting:
         lines.append(f"  store i32 {DONE}, ptr %{prefix}.known")
     if number in phases.counting:
@@ -91,15 +121,19 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     strips, lanes = phases.live[number]
     sizes = {"z": launch.threads[2], "y": launch.threads[1], "strip": strips, "lane": lanes}
     # A loop of one step costs LLVM as much time as another one.
-    loops = {axis: size for axis, size in sizes.items() if size > 1 or axis == "lane"}
+    loops = {axis: size for axis, size in sizes.items() if size > 1}
+    next_thread = f"{prefix}.{list(loops)[-1]}.next" if loops else f"{prefix}.end"
     lines += [f"  %{prefix}.{axis} = add i32 0, 0" for axis in sizes if axis not in loops]
-    lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
+    if loops:
+        lines.append(f"  br label %{prefix}.{next(iter(loops))}.head")
+    else:
+        lines += _call(phases, number, buffers, launch, next_thread)
     heads = [start, *(f"{prefix}.{axis}.head" for axis in loops)]
     ends = [f"{prefix}.end", *(f"{prefix}.{axis}.next" for axis in loops)]
     for axis, before, inner in zip(loops, heads, [*heads[2:], ""], strict=False):
         lines += [f"{prefix}.{axis}.head:"]
         lines += [f"  %{prefix}.{axis} = phi i32 [ 0, %{before} ], [ %{prefix}.{axis}.more, %{prefix}.{axis}.next ]"]
-        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch)
+        lines += [f"  br label %{inner}"] if inner else _call(phases, number, buffers, launch, next_thread)
     for (axis, size), after in zip(loops.items(), ends, strict=False):
         lines += [
             f"{prefix}.{axis}.next:",
@@ -116,7 +150,7 @@ def _phase(phases: HostPhases, number: int, buffers: int, launch: Launch) -> lis
     return [*lines, f"  switch i32 %{prefix}.taken, label %{_name(exits[0])} [{cases}]"]
 
 
-def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list[str]:
+def _call(phases: HostPhases, number: int, buffers: int, launch: Launch, next_thread: str) -> list[str]:
     """Return the call of a phase for one thread, and the check that all threads take the same exit."""
     prefix = _name(number)
     x, y, _ = launch.threads
@@ -140,18 +174,18 @@ def _call(phases: HostPhases, number: int, buffers: int, launch: Launch) -> list
         lines += [
             f"  %{prefix}.has.left = load i8, ptr %{prefix}.left",
             f"  %{prefix}.is.here = icmp eq i8 %{prefix}.has.left, 0",
-            f"  br i1 %{prefix}.is.here, label %{prefix}.run, label %{prefix}.lane.next",
+            f"  br i1 %{prefix}.is.here, label %{prefix}.run, label %{next_thread}",
             f"{prefix}.run:",
         ]
     lines.append(f"  %{prefix}.exit = call i32 @{phases.names[number]}({', '.join(arguments)})")
     if number in phases.alike and len(phases.exits[number]) > 1:
         lines.append(f"  store i32 %{prefix}.exit, ptr %{prefix}.known")
     if number in phases.alike or len(phases.exits[number]) == 1:
-        return [*lines, f"  br label %{prefix}.lane.next"]
-    return [*lines, *(_part(prefix) if number in phases.parting else _agree(prefix))]
+        return [*lines, f"  br label %{next_thread}"]
+    return [*lines, *(_part(prefix, next_thread) if number in phases.parting else _agree(prefix, next_thread))]
 
 
-def _agree(prefix: str) -> list[str]:
+def _agree(prefix: str, next_thread: str) -> list[str]:
     """Return the check that a thread takes the same exit of a phase as the first thread."""
     return [
         f"  %{prefix}.is.first = icmp eq i32 %{prefix}.thread, 0",
@@ -159,11 +193,11 @@ def _agree(prefix: str) -> list[str]:
         f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
         f"  store i32 %{prefix}.first, ptr %{prefix}.known",
         f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
-        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
+        f"  br i1 %{prefix}.same, label %{next_thread}, label %apart",
     ]
 
 
-def _part(prefix: str) -> list[str]:
+def _part(prefix: str, next_thread: str) -> list[str]:
     """Return the code that records a finished thread, and the check that all others take the same exit."""
     return [
         f"  %{prefix}.is.done = icmp eq i32 %{prefix}.exit, {DONE}",
@@ -171,12 +205,12 @@ def _part(prefix: str) -> list[str]:
         f"{prefix}.leave:",
         f"  store i8 1, ptr %{prefix}.left",
         "  store i8 1, ptr %parted",
-        f"  br label %{prefix}.lane.next",
+        f"  br label %{next_thread}",
         f"{prefix}.stay:",
         f"  %{prefix}.before.exit = load i32, ptr %{prefix}.known",
         f"  %{prefix}.is.first = icmp eq i32 %{prefix}.before.exit, {DONE}",
         f"  %{prefix}.first = select i1 %{prefix}.is.first, i32 %{prefix}.exit, i32 %{prefix}.before.exit",
         f"  store i32 %{prefix}.first, ptr %{prefix}.known",
         f"  %{prefix}.same = icmp eq i32 %{prefix}.exit, %{prefix}.first",
-        f"  br i1 %{prefix}.same, label %{prefix}.lane.next, label %apart",
+        f"  br i1 %{prefix}.same, label %{next_thread}, label %apart",
     ]

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import count
+from types import MappingProxyType
 
 from xdsl.dialects import arith, builtin, func, llvm, vector
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp, check_takes_from_below
+from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.buffer_table import BufferTable, takes_table
+from shardy_py.kernels.lower.exchanges import copied_slots, exchanged_words, lane_reduction, slot_name
 from shardy_py.kernels.lower.host_loops import LANE, STRIP, strip_width, write_for_last_lane, write_in_strip
+from shardy_py.kernels.lower.lane_reductions import LaneReduction, word_type
 from shardy_py.kernels.lower.live_threads import live_threads, strips_of
 from shardy_py.kernels.lower.llvm import function_arguments, write_op
-from shardy_py.kernels.lower.phases import DONE, WAITS, Phase, Phases, block_of, is_at_hand, split_phases, targets
+from shardy_py.kernels.lower.phases import (
+    DONE,
+    EXCHANGES,
+    WAITS,
+    Phase,
+    Phases,
+    block_of,
+    is_at_hand,
+    split_phases,
+    targets,
+)
 from shardy_py.kernels.lower.writer import FunctionWriter, ModuleWriter
 from shardy_py.kernels.passes.base import constant_value
 from shardy_py.values import frozen
@@ -66,6 +79,8 @@ class HostPhases:
         counting: The phases that are steps of a loop, and are given how many of them there were.
         scalar: The phases whose threads write neighbours that lie apart from those of the next thread.
         exchanges: Whether lanes exchange values, as reductions do.
+        reductions: Those over lanes that phases begin with.
+        copies: The phases that only hand kept values over to a reduction, which reads them where they are.
     """
 
     names: tuple[str, ...]
@@ -80,6 +95,8 @@ class HostPhases:
     counting: frozenset[int] = frozenset()
     scalar: frozenset[int] = frozenset()
     exchanges: bool = False
+    reductions: Mapping[int, LaneReduction] = MappingProxyType({})
+    copies: frozenset[int] = frozenset()
 
     @property
     def parting(self) -> frozenset[int]:
@@ -103,7 +120,9 @@ class HostPhases:
         return frozenset(guarded)
 
 
-def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, tiles: Sequence[Storage]) -> HostPhases:
+def write_phases(
+    function: func.FuncOp, module: ModuleWriter, launch: Launch, tiles: Sequence[Storage], *, warp: int
+) -> HostPhases:
     """Write the functions of the phases of an entry function.
 
     Args:
@@ -111,6 +130,7 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
         module: The text that they become part of.
         launch: The grid.
         tiles: The memory that threads share.
+        warp: The threads of a warp.
 
     Raises:
         UnsupportedError: lanes exchange values in groups that are not whole warps, or by distances that vary.
@@ -119,18 +139,30 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     name = function.sym_name.data
     threads = launch.threads[0] * launch.threads[1] * launch.threads[2]
     # Behind the last thread there is room for lanes that read beyond it.
-    words = _words(phases, module)
-    lanes = [Storage(item, type_, threads + max(_WARPS)) for item, type_ in dict.fromkeys(words.values())]
+    words = exchanged_words(phases, module)
+    arrays = dict.fromkeys(item for items in words.values() for item in items)
+    lanes = [Storage(item, type_, threads + max(_WARPS)) for item, type_ in arrays]
     slots = [
-        Storage(f"%kept{number}", type_, count * threads)
+        Storage(slot_name(number), type_, count * threads + max(_WARPS))
         for number, value in enumerate(phases.slots)
         for count, type_ in [_stored(module.type(value.type))]
     ]
     storage = (*tiles, *slots, *lanes)
     names = tuple(f"{name}.{phase.number}" for phase in phases.phases)
-    widths = tuple(_width(phases, phase, launch.threads[0]) for phase in phases.phases)
+    widths = tuple(_width(phases, phase, launch.threads[0], warp) for phase in phases.phases)
+    live = live_threads(function, phases, launch, warp)
+    copies = {number: copied_slots(phases, phases.phases[number], module) for number in live.combining}
+    for number, kept in copies.items():
+        words[number][: len(kept)] = kept
+    reductions = {
+        number: lane_reduction(phases.phases[number], words[number], combining, module, threads, warp)
+        for number, combining in live.combining.items()
+    }
+    handing_over = {item.number for item in phases.phases if any(copies.get(later) for later in item.exits)}
     for phase, function_name, width in zip(phases.phases, names, widths, strict=True):
-        writer = _PhaseWriter(function, module, phases, phase, storage, words, threads, width)
+        if phase.number in handing_over:
+            continue
+        writer = _PhaseWriter(function, module, phases, phase, storage, words, reductions, threads, width)
         module.functions.append(writer.text(function_name))
     barriers = frozenset(phase.number for phase in phases.phases if phase.number > 0 and phase.after is None)
     straight = frozenset(phase.number for phase in phases.phases if len(phase.blocks) == 1)
@@ -138,14 +170,23 @@ def write_phases(function: func.FuncOp, module: ModuleWriter, launch: Launch, ti
     regrouped = {phase.number for phase in phases.phases if phase.is_regrouped}
     alike = frozenset(phase.number for phase in phases.phases if regrouped.issuperset(phase.exits))
     counting = frozenset(number for number, _ in phases.counters.values())
-    live = tuple(
-        strips_of(threads_of_phase, width)
-        for threads_of_phase, width in zip(live_threads(function, phases, launch), widths, strict=True)
+    strips = tuple(
+        strips_of(threads_of_phase, width) for threads_of_phase, width in zip(live.of_phases, widths, strict=True)
     )
     straight |= alike
     scalar = frozenset(phase.number for phase in phases.phases if _writes_neighbours_apart(phase))
-    places = (names, exits, storage, barriers, threads, widths, live)
-    return HostPhases(*places, straight, alike, counting, scalar, exchanges=bool(words))
+    places = (names, exits, storage, barriers, threads, widths, strips)
+    exchanges = bool(words)
+    return HostPhases(
+        *places,
+        straight,
+        alike,
+        counting,
+        scalar,
+        exchanges=exchanges,
+        reductions=reductions,
+        copies=frozenset(handing_over),
+    )
 
 
 def _writes_neighbours_apart(phase: Phase) -> bool:
@@ -169,7 +210,7 @@ def _writes_neighbours_apart(phase: Phase) -> bool:
     return False
 
 
-def _width(phases: Phases, phase: Phase, threads: int) -> int:
+def _width(phases: Phases, phase: Phase, threads: int, warp: int) -> int:
     """Return the threads of a strip of a phase; where lanes exchanged values they are parts of warps."""
     ops: dict[Operation, None] = {}
     pending = [op for block in phase.blocks for op in block.ops]
@@ -178,27 +219,8 @@ def _width(phases: Phases, phase: Phase, threads: int) -> int:
         if op not in ops:
             ops[op] = None
             pending += [value.owner for value in op.operands if value in phases.again and isinstance(value, OpResult)]
-    within = 0 if phase.after is None else constant_value(phase.after.width)
+    within = constant_value(phase.after.width) if isinstance(phase.after, ShuffleOp) else warp if phase.after else 0
     return strip_width(ops, threads, within=within or 0)
-
-
-def _words(phases: Phases, module: ModuleWriter) -> dict[int, tuple[str, str]]:
-    """Return, for each phase after an exchange, the words that lanes exchanged: name and type.
-
-    A phase reads and writes different words, so that LLVM can vectorize it. Phases that do not follow each other share
-    words, which keeps them in the cache.
-    """
-    words: dict[int, tuple[str, str]] = {}
-    for phase in phases.phases:
-        if phase.after is None:
-            continue
-        type_ = module.type(phase.after.value.type)
-        before = {item.number for item in phases.phases if phase.number in item.exits}
-        used = {words[number] for number in before | set(phase.exits) if number in words}
-        words[phase.number] = next(
-            item for number in count() if (item := (f"%lanes{number}.{type_}", type_)) not in used
-        )
-    return words
 
 
 def _stored(type_: str) -> tuple[int, str]:
@@ -223,7 +245,8 @@ class _PhaseWriter:
         phases: Phases,
         phase: Phase,
         storage: Sequence[Storage],
-        words: Mapping[int, tuple[str, str]],
+        words: Mapping[int, Sequence[tuple[str, str]]],
+        reductions: Mapping[int, LaneReduction],
         threads: int,
         width: int,
     ) -> None:
@@ -233,9 +256,10 @@ class _PhaseWriter:
         self._phase = phase
         self._storage = storage
         self._words = words
+        self._reductions = reductions
         self._threads = threads
         self._width = width
-        self._slots = {value: f"%kept{number}" for number, value in enumerate(phases.slots)}
+        self._slots = {value: slot_name(number) for number, value in enumerate(phases.slots)}
         self._names: dict[SSAValue, str] = {}
         self._incoming: dict[Block, list[tuple[str, list[list[str]]]]] = {block: [] for block in phase.blocks}
 
@@ -301,8 +325,10 @@ class _PhaseWriter:
 
     def _begin(self) -> None:
         """Take what lanes exchanged, and what other phases computed and this one does not."""
-        if self._phase.after is not None:
+        if isinstance(self._phase.after, ShuffleOp):
             self._take(self._phase.after)
+        elif self._phase.after is not None:
+            self._take_reduced(self._phase.after)
         for block in self._phase.blocks:
             for value in dict.fromkeys(value for op in block.ops for value in op.operands):
                 if is_at_hand(self._phase, value, block) or value in self._names:
@@ -329,7 +355,7 @@ class _PhaseWriter:
             message = "lanes exchange values in whole warps, by distances that are constant"
             raise UnsupportedError(Diagnostic("host-shuffle", message, op=op.name))
         type_ = writer.type(op.value)
-        base, _ = self._words[self._phase.number]
+        ((base, _),) = self._words[self._phase.number]
         words = []
         for step in (0, distance):
             number = writer.new(f"add nuw nsw i32 {THREAD}, {step}")
@@ -344,6 +370,16 @@ class _PhaseWriter:
         self._names[op.result] = writer.new(f"select i1 {exists}, {type_} {words[1]}, {type_} {words[0]}")
         self._names[op.valid] = exists
         for result in op.results:
+            self._keep(result)
+
+    def _take_reduced(self, op: ShuffleReduceOp) -> None:
+        """Read what a reduction over lanes gives."""
+        writer, reduction = self._writer, self._reductions[self._phase.number]
+        for result, array, type_ in zip(op.results, reduction.results, reduction.types, strict=True):
+            word = word_type(type_)
+            place = writer.new(f"getelementptr inbounds {word}, ptr {array}, i32 {THREAD}")
+            loaded = writer.new(f"load {word}, ptr {place}")
+            self._names[result] = loaded if word == type_ else writer.new(f"trunc {word} {loaded} to {type_}")
             self._keep(result)
 
     def _block(self, block: Block) -> None:
@@ -385,13 +421,14 @@ class _PhaseWriter:
 
     def _wait(self, op: Operation, block: Block) -> None:
         number = self._phases.following[block]
-        if isinstance(op, ShuffleOp):
+        if not isinstance(op, BarrierOp):
             writer = self._writer
-            base, type_ = self._words[number]
-            place = writer.new(f"getelementptr inbounds {type_}, ptr {base}, i32 {THREAD}")
-            writer.line(f"store {type_} {writer.get(op.value)}, ptr {place}")
-        else:
-            assert isinstance(op, BarrierOp)
+            values = op.arguments if isinstance(op, ShuffleReduceOp) else op.operands[:1]
+            for value, (base, word) in zip(values, self._words[number], strict=False):
+                text, type_ = writer.get(value), writer.type(value)
+                text = text if word == type_ else writer.new(f"zext {type_} {text} to {word}")
+                place = writer.new(f"getelementptr inbounds {word}, ptr {base}, i32 {THREAD}")
+                writer.line(f"store {word} {text}, ptr {place}")
         self._writer.line(f"ret i32 {number}")
 
     def _counted(self, value: SSAValue) -> str:
@@ -442,7 +479,7 @@ class _PhaseWriter:
 
 def _is_inside(phase: Phase, value: SSAValue) -> bool:
     """Return whether a phase computes a value, if only on some of its paths."""
-    return block_of(value) in phase.dominators and not (isinstance(value, OpResult) and isinstance(value.op, ShuffleOp))
+    return block_of(value) in phase.dominators and not (isinstance(value, OpResult) and isinstance(value.op, EXCHANGES))
 
 
 def _tile(op: llvm.AddressOfOp) -> str:

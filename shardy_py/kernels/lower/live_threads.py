@@ -9,38 +9,59 @@ A set of threads is an integer with a bit for each thread of a block.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import eq, le, lt
+from functools import reduce
+from operator import eq, le, lt, or_
 from types import MappingProxyType
 
-from xdsl.dialects import arith, cf, func, llvm
+from xdsl.dialects import arith, builtin, cf, func, llvm
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from shardy_py.kernels.dialect.gpu import ShuffleOp, ThreadIdOp
+from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.lower.control import successors
-from shardy_py.kernels.lower.phases import WAITS, Phase, Phases
+from shardy_py.kernels.lower.phases import EXCHANGES, WAITS, Phase, Phases
 from shardy_py.kernels.lower.regroup import is_pure
 from shardy_py.kernels.passes.base import constant_value
+from shardy_py.values import frozen
 
 _COMPARISONS: Mapping[int, Callable[[int, int], bool]] = MappingProxyType({0: eq, 2: lt, 3: le, 6: lt, 7: le})
 """Comparisons of integers that are not negative, by the number of the predicate."""
 
 
-def live_threads(function: func.FuncOp, phases: Phases, launch: Launch) -> tuple[int, ...]:
-    """Return, for each phase, the threads that have to run it.
+@frozen
+class LiveThreads:
+    """The threads that have to run each phase of a kernel.
+
+    Args:
+        of_phases: For each phase these threads; along x.
+        combining: For each phase that begins with a reduction over lanes those that combine values in its first step,
+            counted over all dimensions; in later steps they are some of these.
+    """
+
+    of_phases: tuple[int, ...]
+    combining: Mapping[int, int]
+
+
+def live_threads(function: func.FuncOp, phases: Phases, launch: Launch, warp: int) -> LiveThreads:
+    """Return the threads that have to run each phase.
 
     Args:
         function: The entry function, its blocks split where threads wait.
         phases: Its phases.
         launch: The grid.
+        warp: The threads of a warp.
     """
     x, y, z = launch.threads
+    reductions = {phase.number: phase.after for phase in phases.phases if isinstance(phase.after, ShuffleReduceOp)}
     if y * z > 1:
-        return ((1 << x) - 1,) * len(phases.phases)
-    analysis = _LiveThreads(function, x)
+        of_phases = ((1 << x) - 1,) * len(phases.phases)
+        return LiveThreads(of_phases, dict.fromkeys(reductions, (1 << x * y * z) - 1))
+    analysis = _LiveThreads(function, x, warp)
     analysis.follow()
-    return tuple(analysis.of_phase(phase, frozenset(phases.slots)) for phase in phases.phases)
+    of_phases = tuple(analysis.of_phase(phase, frozenset(phases.slots)) for phase in phases.phases)
+    return LiveThreads(of_phases, {number: analysis.threads_of_reduction(op)[0] for number, op in reductions.items()})
 
 
 def strips_of(threads: int, width: int) -> tuple[int, int]:
@@ -60,9 +81,10 @@ def strips_of(threads: int, width: int) -> tuple[int, int]:
 class _LiveThreads:
     """The threads in which each value is used."""
 
-    def __init__(self, function: func.FuncOp, threads: int) -> None:
+    def __init__(self, function: func.FuncOp, threads: int, warp: int) -> None:
         self._function = function
         self._threads = threads
+        self._warp = warp
         self._all = (1 << threads) - 1
         self._used: dict[SSAValue, int] = {}
         self._computed = {op: self._is_computed(op) for block in function.body.blocks for op in block.ops}
@@ -120,14 +142,30 @@ class _LiveThreads:
         for result in op.results:
             result_threads |= self._used.get(result, 0)
         if isinstance(op, ShuffleOp):
-            return self._use(op.value, result_threads | self._threads_read(op, result_threads))
+            distance, warp = (constant_value(value) for value in (op.offset, op.width))
+            return self._use(op.value, result_threads | self._threads_read(result_threads, distance, warp))
+        if isinstance(op, ShuffleReduceOp):
+            _, used = self.threads_of_reduction(op)
+            changes = [self._use(value, used) for value in op.arguments]
+            return any(changes)
         used = result_threads if self._computed[op] else reached
         changes = [self._use(value, used) for value in op.operands]
         return any(changes)
 
-    def _threads_read(self, op: ShuffleOp, taking: int) -> int:
+    def threads_of_reduction(self, op: ShuffleReduceOp) -> tuple[int, int]:
+        """Return the threads that combine values in the first step, which has the most, and those that have some."""
+        if not self._is_pure_function(op, op.combiner):
+            return self._all, self._all
+        combining = having = 0
+        for result in op.results:
+            having |= self._used.get(result, 0)
+        for step in range(op.max_distance.value.data.bit_length()):
+            combining = having
+            having |= self._threads_read(having, 1 << step, self._warp)
+        return combining, having
+
+    def _threads_read(self, taking: int, distance: int | None, warp: int | None) -> int:
         """Return the threads whose values some threads read in an exchange."""
-        distance, warp = (constant_value(value) for value in (op.offset, op.width))
         if distance is None or warp is None or not 0 <= distance < warp:
             return self._all
         # A bit for the first lanes of each warp, behind which lies a lane at the distance.
@@ -142,12 +180,13 @@ class _LiveThreads:
 
     def _is_computed(self, op: Operation) -> bool:
         """Return whether an op does nothing but to compute its results, so that it may do so from anything."""
-        if isinstance(op, func.CallOp):
-            called = SymbolTable.lookup_symbol(op, op.callee)
-            if not isinstance(called, func.FuncOp) or len(called.body.blocks) != 1:
-                return False
-            return all(isinstance(item, func.ReturnOp) or self._is_computed(item) for item in called.body.walk())
-        return is_pure(op)
+        return self._is_pure_function(op, op.callee) if isinstance(op, func.CallOp) else is_pure(op)
+
+    def _is_pure_function(self, op: Operation, name: builtin.SymbolRefAttr) -> bool:
+        called = SymbolTable.lookup_symbol(op, name)
+        if not isinstance(called, func.FuncOp) or len(called.body.blocks) != 1:
+            return False
+        return all(isinstance(item, func.ReturnOp) or self._is_computed(item) for item in called.body.walk())
 
     def of_phase(self, phase: Phase, stored: frozenset[SSAValue]) -> int:
         """Return the threads that have to run a phase.
@@ -171,8 +210,9 @@ class _LiveThreads:
 
     def _needing(self, op: Operation, block: Block) -> int:
         """Return the threads that have to run an op for more than its results."""
-        if isinstance(op, ShuffleOp):
-            return self._used.get(op.value, 0)
+        if isinstance(op, EXCHANGES):
+            values = op.arguments if isinstance(op, ShuffleReduceOp) else (op.value,)
+            return reduce(or_, (self._used.get(value, 0) for value in values))
         if isinstance(op, llvm.LoadOp) or op is block.last_op or self._computed[op]:
             return 0
         return self._reached[block]

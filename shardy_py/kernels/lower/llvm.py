@@ -50,6 +50,8 @@ def llvm_text(
     for op in module.body.block.ops:
         if isinstance(op, llvm_dialect.GlobalOp):
             writer.globals.append(global_text(op, writer))
+        elif isinstance(op, func.FuncOp) and not op.body.blocks:
+            declare_function(op, writer)
         elif isinstance(op, func.FuncOp):
             writer.functions.append(function_text(op, writer, debug))
     size = ",".join(str(number) for number in launch.threads)
@@ -75,6 +77,13 @@ def _tile_alignment(op: llvm_dialect.GlobalOp) -> int:
     assert isinstance(array, llvm_dialect.LLVMArrayType)
     assert isinstance(array.type, builtin.FixedBitwidthType | builtin.ComplexType)
     return gcd(_ALIGNMENT, array.size.data * array.type.size)
+
+
+def declare_function(function: func.FuncOp, module: ModuleWriter) -> None:
+    """Note a function without a body, which is defined elsewhere."""
+    type_ = function.function_type
+    result = control.result_type(FunctionWriter(module), list(type_.outputs))
+    module.declare(function.sym_name.data, result, [module.type(item) for item in type_.inputs])
 
 
 def function_text(function: func.FuncOp, module: ModuleWriter, debug: DebugLines | None = None) -> str:

@@ -13,12 +13,14 @@ from xdsl.dialects import arith, builtin, func, llvm
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from shardy_py.kernels.dialect.gpu import BarrierOp, BlockIdOp, ShuffleOp, ThreadIdOp
+from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.lower.control import successors
 from shardy_py.kernels.lower.regroup import Counter, is_pure, is_regrouping, regroup_loops
 from shardy_py.values import frozen
 
 DONE = -1
-WAITS = (BarrierOp, ShuffleOp)
+EXCHANGES = (ShuffleOp, ShuffleReduceOp)
+WAITS = (BarrierOp, *EXCHANGES)
 
 
 @frozen(eq=False)
@@ -38,7 +40,7 @@ class Phase:
     blocks: tuple[Block, ...]
     dominators: dict[Block, frozenset[Block]]
     exits: tuple[int, ...]
-    after: ShuffleOp | None = None
+    after: ShuffleOp | ShuffleReduceOp | None = None
     is_regrouped: bool = False
 
 
@@ -86,8 +88,8 @@ def split_phases(function: func.FuncOp) -> Phases:
 
 def _phase(number: int, start: Block, wait: Operation | None, following: dict[Block, int]) -> Phase:
     blocks = _in_order(start)
-    exits = {following.get(block, DONE) for block in blocks if not list(targets(block))}
-    after = wait if isinstance(wait, ShuffleOp) else None
+    exits = {following.get(block, DONE) for block in blocks if not _target_blocks(block)}
+    after = wait if isinstance(wait, EXCHANGES) else None
     is_regrouped = wait is not None and is_regrouping(wait)
     return Phase(number, tuple(blocks), _dominators(blocks), tuple(sorted(exits)), after, is_regrouped)
 
@@ -98,6 +100,13 @@ def targets(block: Block) -> Iterator[tuple[Block, Sequence[SSAValue]]]:
     assert last is not None
     if not isinstance(last, WAITS):
         yield from successors(last)
+
+
+def _target_blocks(block: Block) -> Sequence[Block]:
+    """Return the blocks that a block leads to without waiting; without what it passes, which takes xDSL its time."""
+    last = block.last_op
+    assert last is not None
+    return last.successors
 
 
 def _in_order(start: Block) -> list[Block]:
@@ -111,7 +120,7 @@ def _in_order(start: Block) -> list[Block]:
             post_order.append(block)
             continue
         pending.append((block, True))
-        for target, _ in targets(block):
+        for target in _target_blocks(block):
             if target not in seen:
                 seen.add(target)
                 pending.append((target, False))
@@ -121,7 +130,7 @@ def _in_order(start: Block) -> list[Block]:
 def _dominators(blocks: Sequence[Block]) -> dict[Block, frozenset[Block]]:
     before: dict[Block, list[Block]] = {block: [] for block in blocks}
     for block in blocks:
-        for target, _ in targets(block):
+        for target in _target_blocks(block):
             before[target].append(block)
     everything = frozenset(blocks)
     dominators = dict.fromkeys(blocks, everything) | {blocks[0]: frozenset([blocks[0]])}
@@ -177,9 +186,9 @@ def _is_integer(type_: Attribute) -> bool:
 
 def is_at_hand(phase: Phase, value: SSAValue, user: Block) -> bool:
     """Return whether a phase computes a value before each use of it in a block."""
-    if isinstance(value, OpResult) and isinstance(value.op, ShuffleOp):
+    if isinstance(value, OpResult) and isinstance(value.op, EXCHANGES):
         return phase.after is value.op
-    if phase.after is not None and value is phase.after.value:
+    if isinstance(phase.after, ShuffleOp) and value is phase.after.value:
         return True
     return block_of(value) in phase.dominators[user]
 

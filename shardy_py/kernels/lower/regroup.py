@@ -12,6 +12,7 @@ from xdsl.dialects import arith, builtin, cf, func, llvm
 from xdsl.ir import Block, Operation, SSAValue
 
 from shardy_py.kernels.dialect.gpu import BarrierOp, ShuffleOp
+from shardy_py.kernels.dialect.memory_ops import ShuffleReduceOp
 from shardy_py.kernels.lower.control import successors
 from shardy_py.kernels.passes.base import constant_value, has_no_effects
 from shardy_py.values import frozen
@@ -80,7 +81,7 @@ def regroup_loops(function: func.FuncOp) -> list[Counter]:
     Returns:
         The induction variables of these loops.
     """
-    if not any(isinstance(op, BarrierOp | ShuffleOp) for op in function.walk()):
+    if not any(isinstance(op, BarrierOp | ShuffleOp | ShuffleReduceOp) for op in function.walk()):
         return []
     counters: list[Counter] = []
     while (loop := _next_loop(function, {counter.value for counter in counters})) is not None:
@@ -174,7 +175,7 @@ def _predecessors(function: func.FuncOp) -> dict[Block, list[Block]]:
 def _targets(block: Block) -> list[Block]:
     last = block.last_op
     assert last is not None
-    return [target for target, _ in successors(last)]
+    return list(last.successors)
 
 
 def _loops(function: func.FuncOp) -> Iterator[tuple[_Loop, set[Block]]]:
@@ -260,7 +261,7 @@ def _passed(block: Block, target: Block) -> list[SSAValue]:
 
 def _is_innermost(steps: set[Block]) -> bool:
     """Return whether blocks have no loop among them, and threads do not wait in them."""
-    waits = any(isinstance(op, BarrierOp | ShuffleOp) for block in steps for op in block.ops)
+    waits = any(isinstance(op, BarrierOp | ShuffleOp | ShuffleReduceOp) for block in steps for op in block.ops)
     return not waits and not any(block in _reached_again(block, steps) for block in steps)
 
 

@@ -19,7 +19,7 @@ from shardy_py.kernels.dialect.types import IndexingMapAttr
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, inline_block, insert_before, replace
 from shardy_py.kernels.passes.inline import EraseDeadFunctions
-from shardy_py.kernels.passes.pipeline import verify_module
+from shardy_py.kernels.passes.pipeline import verify_ops
 from shardy_py.kernels.run.kernel import FUNCTIONS
 
 Predicate = Callable[[KernelModule], bool]
@@ -70,7 +70,7 @@ def _edited(kernel: KernelModule, number: int) -> KernelModule | None:
         edit(op)
         erase_dead_ops(module.body)
         EraseDeadFunctions().run(module, KernelContext())
-        verify_module(module)
+        verify_ops(module)
     except (LookupError, ValueError, VerifyException):
         # No value can stand for a result, an op is still used, or the module is not valid any more.
         return None

@@ -15,7 +15,7 @@ from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.locations import inherit_locations
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
-from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_module, with_plugin_passes
+from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_ops, with_plugin_passes
 from shardy_py.plugins import Registry
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.transforms.pass_names import split_pipeline
@@ -122,7 +122,7 @@ def _failure(module: builtin.ModuleOp, item: KernelPass, device: DeviceSpec) -> 
     """Run a pass; return what it ends with, or what is wrong with the module afterwards."""
     try:
         run(module, (item,), KernelContext(device))
-        verify_module(module)
+        verify_ops(module)
     except ShardyError as error:
         return error
     except VerifyException as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from xdsl.dialects import arith, builtin
+from xdsl.dialects import arith
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from shardy_py.indexing import Bound, Constant, Expression, IndexingMap, Variable, VariableKind, simplify
 from shardy_py.indexing.expressions import rewritten, variables_of
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.dialect.types import index_attribute
 from shardy_py.kernels.passes.base import constant_value, insert_before, replace
 
 
@@ -111,7 +111,7 @@ def place_map(before: Operation, map_: IndexingMap, operands: Sequence[SSAValue]
     """Return the result of a map with one result, by the ops that it needs."""
     (result,) = map_.results
     if isinstance(result, Constant):
-        return insert_before(before, arith.ConstantOp(builtin.IntegerAttr(result.value, INDEX)))
+        return insert_before(before, arith.ConstantOp(index_attribute(result.value)))
     if isinstance(result, Variable):
         return operands[result.number]
     if isinstance(before, ApplyIndexingOp) and before.map == map_ and list(before.arguments) == list(operands):

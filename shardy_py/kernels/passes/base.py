@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import MemoryEffect
+from xdsl.traits import MemoryEffect, NoMemoryEffect
 
 from shardy_py.kernels.device import H100, DeviceSpec
 from shardy_py.kernels.dialect.ops import YieldOp
-from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.dialect.types import index_attribute
 from shardy_py.kernels.locations import has_location
 from shardy_py.transforms.run import PassOver
 from shardy_py.values import frozen
@@ -63,7 +63,7 @@ def insert_before(op: Operation, new: Operation) -> SSAValue:
 
 def index_before(op: Operation, value: int) -> SSAValue:
     """Add a constant index before an op."""
-    return insert_before(op, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+    return insert_before(op, arith.ConstantOp(index_attribute(value)))
 
 
 def constant_value(value: SSAValue) -> int | None:
@@ -110,16 +110,19 @@ def erase_dead_ops(region: Region) -> None:
 
 
 @cache
-def _effects_of(kind: type[Operation]) -> tuple[MemoryEffect, ...]:
-    """Return the traits of a kind of op that say what it does to memory; xDSL collects them anew for each op."""
-    return tuple(trait for trait in kind.traits if isinstance(trait, MemoryEffect))
+def _effects_of(kind: type[Operation]) -> bool | tuple[MemoryEffect, ...]:
+    """Return whether no op of a kind does anything to memory, or the traits that say so for each one."""
+    traits = tuple(trait for trait in kind.traits if isinstance(trait, MemoryEffect))
+    if all(isinstance(trait, NoMemoryEffect) for trait in traits):
+        return bool(traits)
+    return traits
 
 
 def has_no_effects(op: Operation) -> bool:
     """Return whether an op is known to do nothing but to compute its results."""
     traits = _effects_of(type(op))
-    if not traits:
-        return False
+    if isinstance(traits, bool):
+        return traits
     effects = [trait.get_effects(op) for trait in traits]
     return all(kinds is not None and not kinds for kinds in effects)
 
@@ -153,7 +156,8 @@ def _collect(region: Region, kind: type[_Kind], ops: list[_Kind]) -> None:
     for block in region.blocks:
         op = block.first_op
         while op is not None:
-            if isinstance(op, kind):
+            # Classes of ops are final; `isinstance` asks the one of all ops in Python.
+            if type(op) is kind or kind is Operation:
                 ops.append(op)
             for inner in op.regions:
                 _collect(inner, kind, ops)

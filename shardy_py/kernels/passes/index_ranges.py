@@ -118,11 +118,19 @@ class SimplifyArith:
         """Change the module in place."""
         ranges = IndexRanges()
         for op in walk_ops(module.body):
-            folded = _folded(op, ranges)
+            folded = _folded(op, ranges) if type(op) in _FOLDED else None
             if folded is not None:
                 replace(op, [folded])
         fold_branches(module)
         erase_dead_ops(module.body)
+
+
+_FOLDED = frozenset(
+    (
+        *(arith.CmpiOp, arith.AndIOp, arith.OrIOp, arith.SelectOp),
+        *(arith.MinSIOp, arith.MaxSIOp, arith.MinUIOp, arith.MaxUIOp),
+    )
+)
 
 
 def _folded(op: Operation, ranges: IndexRanges) -> SSAValue | None:

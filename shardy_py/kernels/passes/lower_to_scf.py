@@ -34,8 +34,13 @@ _WORD_BITS = 32
 
 @frozen
 class LowerToScf:
-    """Turn predicated accesses into ``scf.if``, reductions over lanes into shuffles and calls, tiles into vectors."""
+    """Turn predicated accesses into ``scf.if``, reductions over lanes into shuffles and calls, tiles into vectors.
 
+    Args:
+        keeps_reductions: Whether reductions over lanes stay what they are.
+    """
+
+    keeps_reductions: bool = False
     name: str = "lower-to-scf"
 
     def run(self, module: builtin.ModuleOp, context: KernelContext) -> None:
@@ -49,7 +54,7 @@ class LowerToScf:
             elif isinstance(op, PredicatedInsertOp):
                 written = tensor.InsertOp(op.value, op.dest, list(op.indices))
                 replace(op, [_branch(op, op.condition, written, op.dest)])
-            elif isinstance(op, ShuffleReduceOp):
+            elif isinstance(op, ShuffleReduceOp) and not (self.keeps_reductions and op.max_distance.value.data):
                 replace(op, _combined(op, context.device.threads_per_warp))
         lower_tensor_values(module, _branch)
         fold_branches(module)

@@ -75,13 +75,12 @@ LOOP_PIPELINE: tuple[Stage, ...] = (
     Stage(ScfToCf(), "LLVM knows blocks and branches only"),
 )
 
-HOST_PIPELINE: tuple[Stage, ...] = tuple(
-    Stage(UnrollLoops(max_ops=0), "threads become vectors, of which a repeated body is more text")
-    if isinstance(stage.item, UnrollLoops)
-    else stage
-    for stage in LOOP_PIPELINE
-)
-"""The passes of a kernel for the host: loops of more than a few steps stay loops."""
+_ON_HOST = {
+    UnrollLoops: Stage(UnrollLoops(max_ops=0), "threads become vectors, of which a repeated body is more text"),
+    LowerToScf: Stage(LowerToScf(keeps_reductions=True), "the steps of a reduction over lanes are those of a loop"),
+}
+HOST_PIPELINE: tuple[Stage, ...] = tuple(_ON_HOST.get(type(stage.item), stage) for stage in LOOP_PIPELINE)
+"""The passes of a kernel for the host: loops of more than a few steps, and reductions over lanes, stay loops."""
 
 
 @frozen(eq=False)
@@ -123,8 +122,8 @@ def with_plugin_passes(passes: tuple[KernelPass, ...], registry: Registry) -> tu
     return insert_passes(passes, registry.kernel_passes, registry, KERNEL_MODULES)
 
 
-def verify_module(module: builtin.ModuleOp) -> None:
-    """Verify every op of a module.
+def verify_ops(root: Operation) -> None:
+    """Verify an op and all ops in it.
 
     xDSL's own verification counts the blocks of a region once per block, which for the branches of a concatenate of
     thousands of operands takes longer than all passes.
@@ -132,7 +131,7 @@ def verify_module(module: builtin.ModuleOp) -> None:
     Raises:
         VerifyException: an op is not valid.
     """
-    for op in module.walk():
+    for op in root.walk():
         if _ends_block_of_several(op):
             _verify_branch(op)
         else:

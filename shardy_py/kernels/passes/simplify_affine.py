@@ -12,7 +12,7 @@ from shardy_py.indexing.expressions import Binary, Expression
 from shardy_py.indexing.indexing_map import Interval
 from shardy_py.indexing.ranges import Ranges
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp
-from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.dialect.types import index_attribute
 from shardy_py.kernels.passes.base import KernelContext, erase_dead_ops, insert_before, replace, walk_ops
 from shardy_py.kernels.passes.index_ranges import IndexRanges
 from shardy_py.values import frozen
@@ -121,7 +121,7 @@ class IndexArithmetic:
     def _constant(self, value: int) -> SSAValue:
         key = (arith.ConstantOp, value)
         if key not in self._known:
-            self._known[key] = insert_before(self._before, arith.ConstantOp(builtin.IntegerAttr(value, INDEX)))
+            self._known[key] = insert_before(self._before, arith.ConstantOp(index_attribute(value)))
         return self._known[key]
 
     def _once(

@@ -15,7 +15,7 @@ from shardy_py.kernels.device import DeviceSpec
 from shardy_py.kernels.dialect.constants import VectorOf, read_vector, write_vector, zero, zeros
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp
 from shardy_py.kernels.dialect.ops import ApplyIndexingOp, YieldOp
-from shardy_py.kernels.dialect.types import INDEX
+from shardy_py.kernels.dialect.types import INDEX, index_attribute
 from shardy_py.kernels.fusion.fusion import bits_of
 from shardy_py.kernels.passes.apply_indexing import place_map
 from shardy_py.kernels.passes.base import KernelContext, constant_value, insert_before, replace, walk_ops
@@ -68,7 +68,7 @@ def _first_place(index: SSAValue, loop: scf.ForOp, size: int) -> SSAValue | None
     """Return the index of a loop's first step if its steps access consecutive elements, aligned to their number."""
     step = loop.body.block.args[0]
     if index is step:
-        return insert_before(loop, arith.ConstantOp(builtin.IntegerAttr(0, INDEX)))
+        return insert_before(loop, arith.ConstantOp(index_attribute(0)))
     op = index.owner
     if not isinstance(op, ApplyIndexingOp) or len(op.map.results) != 1:
         return None

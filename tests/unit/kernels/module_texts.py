@@ -10,7 +10,7 @@ import numpy as np
 from shardy_py.kernels.dialect.text import parse_kernel_module, print_kernel_module
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
-from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE
+from shardy_py.kernels.passes.pipeline import HOST_PIPELINE, LOOP_PIPELINE
 from shardy_py.kernels.run.kernel import run_kernel
 from shardy_py.transforms.run import passes_of
 from shardy_py.transforms.run import run as run_passes
@@ -30,6 +30,11 @@ def after(text: str, *passes: KernelPass) -> str:
 def run_loop_pipeline(module: Any, after_pass: Callable[[str, Any], None] | None = None) -> None:
     """Run all passes of kernels over a module."""
     run_passes(module, passes_of(LOOP_PIPELINE), KernelContext(), after_pass)
+
+
+def run_host_pipeline(module: Any) -> None:
+    """Run all passes of kernels for the host over a module."""
+    run_passes(module, passes_of(HOST_PIPELINE), KernelContext())
 
 
 def function(body: str, arguments: str = "%x: tensor<64xf32>, %o: tensor<64xf32>, %i: index, %c: i1") -> str:

@@ -178,6 +178,27 @@ def test_arithmetic_wraps(op: str, compute: Any, type_: str) -> None:
     check(text, [array, other], expected.astype(DTYPES[type_]))
 
 
+@pytest.mark.parametrize("type_", ["i2", "ui2", "i4", "ui4"])
+def test_powers_count_all_bits_of_exponents(type_: str) -> None:
+    """Powers of all pairs are exact; of one with a negative exponent what is left of the fraction."""
+    bits = int(type_.strip("ui"))
+    least = 0 if type_.startswith("u") else -(1 << (bits - 1))
+    every = range(least, least + (1 << bits))
+    pairs = [(base, exponent) for base in every for exponent in every]
+    left, right = (np.array(side, np.int8).astype(DTYPES[type_]) for side in zip(*pairs, strict=True))
+    shape = f"tensor<{len(pairs)}x{type_}>"
+    text = f"""func.func @main(%x: {shape}, %y: {shape}) -> {shape} {{
+      %0 = stablehlo.power %x, %y : {shape}
+      return %0 : {shape}
+    }}"""
+    ones = {1: 1, -1: -1}
+    expected = [
+        (base**exponent if exponent >= 0 else ones.get(base, 0) ** -exponent) - least & (1 << bits) - 1
+        for base, exponent in pairs
+    ]
+    check(text, [left, right], (np.array(expected) + least).astype(np.int8).astype(DTYPES[type_]))
+
+
 @pytest.mark.parametrize("type_", ["f6E2M3FN"])
 def test_other_narrow_types_are_refused(type_: str) -> None:
     """Floats of 6 bits are refused before anything is emitted."""

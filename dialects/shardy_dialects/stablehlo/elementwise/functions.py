@@ -110,7 +110,7 @@ def power(b: ElementBuilder, op: Op) -> Scalar:
         total = b.op("arith.select", odd, b.op("arith.muli", total, factor), total, dtype=dtype)
         return [total, b.op("arith.muli", factor, factor), b.op("arith.shrui", left, one)]
 
-    product = b.repeat((bits - 1).bit_length() + 1 if bits < 8 else 6, [one, base, exponent], step)[0]
+    product = b.repeat(min(bits, 6), [one, base, exponent], step)[0]
     if is_unsigned(op.operands[0]):
         return product
     minus_one = b.constant(-1, dtype)

@@ -27,7 +27,7 @@ def live_of(text: str, launch: Launch = kernels.ROWS_LAUNCH) -> list[int]:
     module = parse_kernel_module(text)
     run_loop_pipeline(module)
     (entry,) = (function for function in functions(module) if ENTRY in function.attributes)
-    return [threads.bit_count() for threads in live_threads(entry, split_phases(entry), launch)]
+    return [threads.bit_count() for threads in live_threads(entry, split_phases(entry), launch, 32).of_phases]
 
 
 def test_halves_of_lanes_add() -> None:

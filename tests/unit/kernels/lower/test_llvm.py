@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from xdsl.dialects import builtin, llvm
 
 from shardy_py.errors import UnsupportedError, VerificationError
 from shardy_py.kernels.dialect.text import parse_kernel_module
 from shardy_py.kernels.launch.grid import Launch
-from shardy_py.kernels.lower.host import host_text
+from shardy_py.kernels.lower.host import compile_host, host_text
 from shardy_py.kernels.lower.literals import HOST, constant_text, float_text, nvptx, type_text
 from shardy_py.kernels.lower.llvm import llvm_text
 from shardy_py.kernels.lower.machine import parse
@@ -143,3 +144,27 @@ def test_arrays_of_one_number() -> None:
     assert constant_text(splat, HOST, 32) == "[i32 7, i32 7, i32 7]"
     vector = builtin.DenseIntOrFPElementsAttr.from_list(builtin.VectorType(builtin.i1, [2]), [0, 1])
     assert constant_text(vector, HOST, 32) == "<i1 false, i1 true>"
+
+
+def with_root(name: str) -> str:
+    """A kernel of sixteen threads whose sums go through a function that is defined elsewhere."""
+    calls = BRANCHES.replace("    llvm.store %s", f"    %r = func.call @{name}(%s) : (f32) -> f32\n    llvm.store %r")
+    return calls[: calls.rindex("}")] + f"  func.func private @{name}(f32) -> f32\n}}"
+
+
+def test_a_function_without_a_body_is_declared() -> None:
+    """LLVM is told the type of a function that is defined elsewhere; the host finds it in the C library."""
+    text = llvm_text(parse_kernel_module(with_root("cbrtf")), LAUNCH, nvptx(has_libdevice=False))
+    assert "declare float @cbrtf(float)" in text
+    parse(text)
+    x = np.arange(16, dtype=np.float32)
+    (sums,) = compile_host(parse_kernel_module(BRANCHES), LAUNCH).run([x], [(x.shape, x.dtype)])
+    (actual,) = compile_host(parse_kernel_module(with_root("cbrtf")), LAUNCH).run([x], [(x.shape, x.dtype)])
+    np.testing.assert_allclose(actual, np.cbrt(sums), rtol=1e-6)
+    assert actual[15] != sums[15]
+
+
+def test_a_function_that_nobody_defines() -> None:
+    """The host names the function that its process does not have."""
+    with pytest.raises(VerificationError, match="calls what this process does not have"):
+        compile_host(parse_kernel_module(with_root("of_nobody")), LAUNCH)
