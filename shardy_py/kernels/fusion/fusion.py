@@ -63,7 +63,7 @@ class IterationSpace:
         shape: Its shape.
         layout: Its dimensions, the one that varies fastest in memory first.
         bits: The fewest bits of an element that is written; one thread writes all elements of a byte.
-        divisible: A number that the elements of a thread divide; 0 where they divide nothing.
+        divisible: A number that the elements of a thread have to divide; 0 where there is none.
         is_expensive: Whether an element takes so much that loops over several are not unrolled.
     """
 

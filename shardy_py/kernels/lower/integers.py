@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from xdsl.dialects import arith, builtin
 from xdsl.ir import Operation
 
+from shardy_py.kernels.dialect.types import INDEX
 from shardy_py.kernels.elemental.scalars import INTEGER_PREDICATES
 from shardy_py.kernels.lower.literals import constant_text
 from shardy_py.kernels.lower.writer import FunctionWriter, Handler, operands
@@ -114,6 +115,36 @@ def resized(extension: str) -> Handler:
     return write
 
 
+def index_cast(writer: FunctionWriter, op: Operation) -> None:
+    """Write an integer as an index, or an index as an integer.
+
+    An integer that an index cannot hold becomes the nearest one, which is not in any buffer either.
+    """
+    _cast_index(writer, op, "sext", ("smax", "smin"))
+
+
+def index_castui(writer: FunctionWriter, op: Operation) -> None:
+    """Write an integer without a sign as an index, or an index as an integer.
+
+    Indices are not negative; LLVM then need not know which extension the device has for free. Integers may have their
+    highest bit.
+    """
+    _cast_index(writer, op, "zext nneg" if op.operands[0].type == INDEX else "zext", ("umin",))
+
+
+def _cast_index(writer: FunctionWriter, op: Operation, extension: str, limits: Sequence[str]) -> None:
+    (source,), (result,) = op.operands, op.results
+    before, after = _width(writer, source), _width(writer, result)
+    if result.type != INDEX or before <= after:
+        resized(extension)(writer, op)
+        return
+    text, type_ = writer.get(source), writer.type(source)
+    for name in limits:
+        limit = {"smax": -1 << after - 1, "smin": (1 << after - 1) - 1, "umin": (1 << after) - 1}[name]
+        text = writer.call(f"llvm.{name}.{type_}", type_, [(type_, text), (type_, str(limit))])
+    writer.let(result, f"trunc {type_} {text} to {writer.type(result)}")
+
+
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
         "arith.addi": binary("add"),
@@ -124,9 +155,8 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "arith.divui": binary("udiv"),
         "arith.extsi": resized("sext"),
         "arith.extui": resized("zext"),
-        "arith.index_cast": resized("sext"),
-        # Indices are not negative; LLVM then need not know which extension the device has for free.
-        "arith.index_castui": resized("zext nneg"),
+        "arith.index_cast": index_cast,
+        "arith.index_castui": index_castui,
         "arith.maxsi": intrinsic("smax"),
         "arith.maxui": intrinsic("umax"),
         "arith.minsi": intrinsic("smin"),

@@ -159,9 +159,10 @@ class _LiveThreads:
         combining = having = 0
         for result in op.results:
             having |= self._used.get(result, 0)
-        for step in range(op.max_distance.value.data.bit_length()):
+        largest = op.max_distance.value.data
+        for step in reversed(range(largest.bit_length())):
             combining = having
-            having |= self._threads_read(having, 1 << step, self._warp)
+            having |= self._threads_read(having, largest >> step, self._warp)
         return combining, having
 
     def _threads_read(self, taking: int, distance: int | None, warp: int | None) -> int:

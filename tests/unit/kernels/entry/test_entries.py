@@ -96,6 +96,18 @@ def test_an_update_begins_where_it_fits(dtype: str, on: str) -> None:
         assert not x.any()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "place", "start"), [("i64", 2**32 + 1, 15), ("i64", 1 - 2**32, 0), ("ui64", 2**32, 15)]
+)
+def test_a_start_that_no_index_holds(dtype: str, place: int, start: int) -> None:
+    """Starts of 64 bits are clamped before they become indices of 32."""
+    kernel = emit(fusion_of(UPDATE.replace("TYPE", dtype)))
+    x, u = np.zeros((20, 30), np.float32), np.arange(1, 31, dtype=np.float32).reshape(5, 6)
+    starts = [np.array(item, np.int64 if dtype == "i64" else np.uint64) for item in (place, 4)]
+    for actual in (kernel.run(x, u, *starts), kernel.run(x, u, *starts, on="host")):
+        np.testing.assert_array_equal(actual[0], updated(x, u, start, 4))
+
+
 def test_a_bitcast_behind_an_update_moves_nothing() -> None:
     """A root that is a bitcast of an update writes the same memory; starts may be computed."""
     text = UPDATE.replace("TYPE", "i32").replace(

@@ -227,3 +227,16 @@ def test_threads_behind_the_last_window_read_nothing() -> None:
         x, at, u = arrays(3, 4, 2)
         (actual,) = kernel_of(3, 4, 2).run(x, at, u, stage=stage)
         np.testing.assert_array_equal(actual, scattered(x, at, u))
+
+
+def test_places_without_a_sign_behind_the_last_row() -> None:
+    """LLVM does not take a place with its highest bit for a small one, for which it would leave out the comparison."""
+    text = SCATTER.format(n=2, size=200, width=400, type="f32", op="add", sorted="false", unique="false", operand="%x")
+    kernel = emit(fusion_of(text.replace("x1xi32>", "x1xui8>")))
+    assert "zext i8" in kernel.llvm
+    assert "zext nneg i8" not in kernel.llvm
+    x, _, u = arrays(2, 200, 400)
+    at = np.array([[199], [200]], np.uint8)
+    # The buffers are large enough for all passes of LLVM on the host.
+    (actual,) = kernel.run(x, at, u, on="host")
+    np.testing.assert_array_equal(actual, scattered(x, at, u))

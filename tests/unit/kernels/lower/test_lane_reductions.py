@@ -74,7 +74,7 @@ def check(text: str, threads: int, *arrays: Any) -> list[Any]:
     return expected
 
 
-@pytest.mark.parametrize("distance", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("distance", [1, 2, 4, 8, 12, 16])
 @pytest.mark.parametrize("threads", [32, 40, 96])
 def test_every_lane_has_its_value(threads: int, distance: int) -> None:
     """Lanes without another one further down, in a warp or in the block, combine with themselves; order counts."""
@@ -157,6 +157,18 @@ def test_only_lanes_that_count_combine() -> None:
     assert text.count(".reduce.warps.more, 4") == 1
     assert ".exists" not in text
     assert text.count("call float @sum(") == 2
+
+
+@pytest.mark.parametrize("distance", [3, 12, 20])
+def test_distances_between_powers_of_two(distance: int) -> None:
+    """Each distance is half of the one before, rounded down: the first lane needs those at 12, 6, 3 and 1."""
+    text = kernels.rows("f32", 4).replace("to 16", f"to {distance}")
+    x = np.random.default_rng(6).integers(0, 9, (6, 256)).astype(np.float32)
+    outputs = [((6,), x.dtype)]
+    want = run_kernel(parse_kernel_module(text), kernels.ROWS_LAUNCH, [x], outputs)
+    module = parse_kernel_module(text)
+    run_host_pipeline(module)
+    np.testing.assert_array_equal(compile_host(module, kernels.ROWS_LAUNCH).run([x], outputs), want)
 
 
 REDUCTION = """func.func @main(%x: tensor<3x4096xf32>) -> ({types}) {{
