@@ -290,6 +290,7 @@ def _gated(parts: Callable[[torch.Tensor], Any]) -> Planned:
 _QKV = {"[qkv].weight": COLUMNS}
 MODELS: Mapping[str, Planned] = {
     "gelu": _pair(F.gelu),
+    "turned rows": _pair(lambda y: torch.cat((y[:, 1:], y[:, 0].unsqueeze(1)), 1)),
     "chunk": _gated(lambda y: y.chunk(2, -1)),
     "split": _gated(lambda y: y.split(INNER, -1)),
     "slices": _gated(lambda y: (y[..., :INNER], y[..., INNER:])),

@@ -48,7 +48,8 @@ def test_processes_compute_what_one_does_by_every_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gelu", "rows", "dropped", "input", "core operators", "autocast", "instance", "expanded by -1"]
+    "name",
+    ["gelu", "turned rows", "rows", "dropped", "input", "core operators", "autocast", "instance", "expanded by -1"],
 )
 def test_what_runs_on_shards_is_not_gathered(name: str) -> None:
     """Between columns and rows nothing is communicated."""

@@ -26,9 +26,10 @@ from shardy_py.torch.parallel.size_reads import ShardSource, find_size_reads
 from shardy_py.transforms.exported_ops import RESHARDS
 from shardy_py.values import define, frozen
 
-_UNSIZED_RESHAPES = frozenset(
+_UNSIZED = frozenset(
     f"aten.{name}"
     for name in (
+        *("slice.Tensor", "slice_copy.Tensor", "select.int", "select_copy.int"),
         *("flatten.using_ints", "unsqueeze.default", "unsqueeze_copy.default", "squeeze.default", "squeeze.dim"),
         *("squeeze.dims", "squeeze_copy.dim", "squeeze_copy.dims", "ravel.default"),
     )
@@ -270,7 +271,7 @@ class _Tracer:
 def _sized_ops(registry: Registry) -> frozenset[str]:
     """Return the names of the ops whose form on a device is more than the op itself on shards."""
     sized = {item.name for item in registry.definitions if item.local not in (None, local_by_types)}
-    return frozenset(sized - _UNSIZED_RESHAPES - _EXPANSIONS)
+    return frozenset(sized - _UNSIZED - _EXPANSIONS)
 
 
 def _common_factor(rule: OpShardingRule, op: Op, dims: Sequence[int | None], count: int) -> int | str:
