@@ -129,6 +129,24 @@ def test_few_elements_are_summed_instead_of_a_gathered_cache(name: str, rows: in
     assert moved.bytes == got.numel() * got.element_size()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_negative_zeros_are_looked_up_as_such(dtype: torch.dtype) -> None:
+    """The zeros of other devices do not make a positive zero of one."""
+    x = torch.full((2, 8, 6), -0.0, dtype=dtype)
+    result, got = _run(LOOK_UPS["select"], x)
+    assert [item.kind for item in result.redistributions] == ["all_reduce"]
+    assert got.signbit().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.uint16], ids=str)
+def test_numbers_that_are_not_added_are_gathered(dtype: torch.dtype) -> None:
+    """PyTorch has no sums of them, as of weights of eight bits."""
+    x = torch.arange(96).reshape(2, 8, 6).to(dtype)
+    result, got = _run(LOOK_UPS["select"], x)
+    assert {item.kind for item in result.redistributions} == {"all_gather"}
+    assert torch.equal(got.float(), x.float()[:, -2])
+
+
 def test_many_elements_are_taken_of_a_gathered_cache() -> None:
     """To sum as many as the cache has would move more."""
     x = torch.randn(2, 8, 6)

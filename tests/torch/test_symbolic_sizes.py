@@ -62,6 +62,17 @@ class Unrolled(nn.Module):
         return state
 
 
+class Counted(nn.Module):
+    """A layer that also returns a size, a part of it, and how it compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int, float, bool]:
+        return self.linear(x), x.shape[0] * 2, x.shape[0] / 3, x.shape[0] > x.shape[1]
+
+
 def graphs_of(parallel: Any) -> set[int]:
     """Return the different graphs of a module."""
     return {id(step.graphs) for step in parallel.sdy_program.steps.values()}
@@ -190,6 +201,14 @@ def test_numbers_of_a_program_follow_the_sizes(mesh: Any) -> None:
             torch.testing.assert_close(left.grad.to_local(), right.grad)
     # A window that is cut short has a program of its own.
     assert len(graphs_of(parallel)) == 3
+
+
+def test_outputs_that_are_no_tensors_follow_the_sizes(mesh: Any) -> None:
+    """Integers, floats and truth values, of one program."""
+    parallel = sdy.parallelize(Counted(), mesh, torch.ones(512, 4), {"x": ("data",)}, dynamic_shapes=True)
+    for size in (512, 516, 600):
+        assert parallel(torch.ones(size, 4))[1:] == (size * 2, size / 3, True)
+    assert len(graphs_of(parallel)) == 1
 
 
 def test_a_decoder_has_one_program_for_batches_and_lengths(mesh: Any, recwarn: pytest.WarningsRecorder) -> None:

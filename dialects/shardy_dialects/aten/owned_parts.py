@@ -29,6 +29,8 @@ from shardy_py.sharding.shard_positions import replica_groups
 from shardy_py.sharding.tensor import TensorSharding
 
 _INDEX = re.compile(r"indices\[(\d+)\]")
+_WITHOUT_SUM = ("f8", "ui16", "ui32", "ui64", "complex<f16>")
+"""The element types that PyTorch does not add."""
 _INDEX_NAMES = ("index", "indices")
 _FROM_END = ("index_fill", "take_along_dim")
 """The ops with an index by name that may count from the end; the other ones refuse that."""
@@ -126,6 +128,8 @@ def _summed_axes(shard: Shard, dims: Iterable[int]) -> list[AxisRef]:
     sharding = shard.operand_shardings[0]
     assert sharding is not None, "a dimension with several parts has a sharding"
     axes = [axis for dim in dims for axis in sharding.of_dimension(dim).axes]
+    if str(getattr(shard.operands[0].type, "element_type", "")).startswith(_WITHOUT_SUM):
+        raise no_local_form("elements are looked up along a sharded dimension, and PyTorch does not add them")
     if shard.is_resolved or _are_used_elsewhere(shard, axes):
         raise no_local_form("elements are looked up along a sharded dimension, and nothing sums them")
     return axes
@@ -135,8 +139,10 @@ def _summed(shard: Shard, result: Value, masks: Iterable[Value], axes: Sequence[
     """Return the sum over devices of elements, which are zeros where a mask says that other devices have them."""
     emit, sharding = shard.emit, shard.operand_shardings[0]
     assert sharding is not None, "a dimension with several parts has a sharding"
+    # The sum with a negative zero is each number itself, also where that is a negative zero.
+    zero: float = -0.0 if "f" in str(getattr(result.type, "element_type", "")) else 0
     for mask in masks:
-        other = False if _typed(result, "i1") == result.type else 0
+        other = False if _typed(result, "i1") == result.type else zero
         attributes = {"operand_names": ("condition", "self"), "other": other}
         result = emit.op("aten.where.ScalarOther", [mask, result], [result.type], attributes).result
     groups = replica_groups(shard.mesh(sharding), axes)

@@ -35,6 +35,8 @@ class ModulePort:
 
     def resized(self, shape: tuple[int, ...]) -> ModulePort:
         """Return the port of a tensor of another shape, placed as this one."""
+        if shape == self.shape:
+            return self
         return _port_of(self.name, shape, self.device_mesh, self.placements, self.parts)
 
     def shard(self, tensor: Any) -> Any:

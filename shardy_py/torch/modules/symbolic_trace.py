@@ -8,7 +8,6 @@ from typing import Any
 
 from attrs import evolve, field
 
-from shardy_py.torch.frontend.types import is_symbolic
 from shardy_py.torch.modules.joint import JointOutput, JointTrace
 from shardy_py.torch.modules.size_expressions import Sizes
 from shardy_py.torch.modules.traces_at_sizes import outputs_with_numbers, with_numbers
@@ -160,14 +159,16 @@ class SymbolicTrace:
         return outputs_with_numbers(self.trace.outputs, self.symbols.by_symbol(sizes))
 
     def expressions(self) -> list[Any]:
-        """Return the expressions in the graph of the sizes that vary, each once."""
+        """Return the integer expressions in the graph of the sizes that vary, each once."""
+        import torch
         from torch.utils import _pytree as pytree
 
         numbers: dict[Any, None] = {}
         for node in self.trace.module.graph.nodes:
             for item in pytree.tree_leaves(node.meta.get("val")):
                 parts = item.shape if hasattr(item, "shape") else (item,)
-                numbers.update((part.node.expr, None) for part in parts if is_symbolic(part))
+                # Truth values and floats, such as what an output compares or divides, are no sizes.
+                numbers.update((part.node.expr, None) for part in parts if isinstance(part, torch.SymInt))
         varied = [each.xreplace(self.symbols.fixed) for each in numbers]
         # Functions of numbers only may become numbers of Python.
         return [each for each in dict.fromkeys(varied) if getattr(each, "free_symbols", ())]

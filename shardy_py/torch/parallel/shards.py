@@ -34,7 +34,7 @@ class TensorPort:
 
     def resized(self, shape: tuple[int, ...]) -> TensorPort:
         """Return the port of a tensor of another shape, placed as this one."""
-        return evolve(self, shape=shape)
+        return self if shape == self.shape else evolve(self, shape=shape)
 
     @property
     def is_cut(self) -> bool:
