@@ -22,9 +22,9 @@ ORDER = (
         "a level begins at the last op",
         SOLVE,
         "step = find(1, cursor)\n                if step < 0:\n                    break\n"
-        "                work.cursor = cursor = step + 1",
+        "                cursor = step + 1",
         "step = waiting.rfind(1)\n                if step < 0:\n                    break\n"
-        "                work.cursor = cursor = len(waiting)",
+        "                cursor = len(waiting)",
     ),
     Mutant(
         "an op that waits for its first turn is visited at once",
