@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from attrs import evolve, frozen
@@ -26,8 +25,6 @@ from tests.conformance.conformance_data import DATA, need
 need("programs")
 
 SCRIPT = Path(__file__).with_name("xla_figures.py")
-SECONDS = 150.0
-"""The time after which no further program is compiled."""
 SMALL = DATA.parent / "reference" / "xla_costs.json"
 PROGRAMS = (
     *("calls_same_sharding", "while_carried_many", "prio_mlp_0", "shardmap_ring_attention", "moe_dense"),
@@ -165,12 +162,11 @@ def agrees(name: str, ratio: float | None) -> bool:
 
 @pytest.mark.conformance
 def test_estimates_agree_with_xla_for_most_programs(xla: Xla) -> None:
-    """A table of ratios is printed; the shares of programs that agree, of those compiled in time, are large enough."""
-    end = monotonic() + SECONDS
+    """A table of ratios is printed; the shares of programs that agree, of those that XLA compiles, are large enough."""
     collected: dict[str, list[bool]] = {name: [] for name in SHARES}
     orders: dict[str, list[XlaComparison]] = {}
     for case in cases():
-        compared = compare(case, xla) if monotonic() < end else None
+        compared = compare(case, xla)
         if compared is None:
             continue
         orders.setdefault(case.name, []).append(compared)
