@@ -380,8 +380,9 @@ def _inserted(
 
 
 def _scalar(value: SSAValue) -> Attribute:
-    is_shaped = isinstance(value.type, builtin.VectorType | builtin.TensorType)
-    return value.type.element_type if is_shaped else value.type
+    if isinstance(value.type, builtin.VectorType | builtin.TensorType):
+        return value.type.element_type
+    return value.type
 
 
 def _by_reduction(like: Values, flat: Sequence[SSAValue]) -> Values:

@@ -236,16 +236,21 @@ def _strip(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
     shape = plan.form.dims
     major, middle, minor = shape
     width, parts = plan.per_row, plan.rows
+    index: tuple[Expression, ...]
+    written: tuple[Expression, ...]
+    steps: tuple[int, ...]
+    vectors: tuple[int, ...]
     kept: tuple[int, ...]
+    inside: tuple[Constraint, ...] = ()
     if plan.form.is_row:
         place = _ids(_BLOCK, launch.blocks[0])
         index = (symbol(0), place, symbol(1) * parts + symbol(2))
-        steps: tuple[int, ...] = (major, -(-minor // parts), parts)
-        kept, written, vectors, inside = (middle,), (place,), (), ()
+        steps = (major, -(-minor // parts), parts)
+        kept, written, vectors = (middle,), (place,), ()
     else:
         block, part = _digits(_BLOCK, plan.blocks)
         vectors, kept = (width,), (major, minor)
-        written, inside = (block, part * width + symbol(0)), ()
+        written = (block, part * width + symbol(0))
         if parts == 1:
             index = (block, symbol(0), part * width + symbol(1))
             steps = (middle, width)

@@ -26,7 +26,7 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
         buffers: The number of its buffers.
         launch: The grid.
     """
-    width = _WHOLE_VECTORS if phases.exchanges else ""
+    width = _WHOLE_VECTORS if phases.exchanges or phases.threads == 1 else ""
     lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")
