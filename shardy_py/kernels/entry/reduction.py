@@ -191,7 +191,9 @@ class _GroupEmitter:
         def reduce(inner: Scope, loop: LoopOp) -> list[SSAValue]:
             place = loop.symbols[-1:]
             before = _by_reduction(inits, _extracted(inner, loop.carried[count:], place))
-            values = [value for op in inits for value in self._next(inner, op, before[op], loop)]
+            values = [
+                value for op in inits for value in self._next(inner, op, before[op], self._index(inner, op, loop))
+            ]
             return [*self._sides_written(inner, loop), *_inserted(inner, values, loop.carried[count:], place)]
 
         def finish(inner: Scope, loop: LoopOp) -> list[SSAValue]:
@@ -224,15 +226,19 @@ class _GroupEmitter:
     def _step(self, scope: Scope, op: Op, carried: Sequence[SSAValue], loop: LoopOp) -> list[SSAValue]:
         """Combine what was reduced with the next element."""
         last = loop.symbols[-1]
-        combined = self._next(scope, op, [self._lane(scope, value, last) for value in carried], loop)
+        index = self._index(scope, op, loop)
+        combined = self._next(scope, op, [self._lane(scope, value, last) for value in carried], index)
         return [
             scope.add(vector.InsertOp(value, into, [last])) if self._maps.vector > 1 else value
             for value, into in zip(combined, carried, strict=True)
         ]
 
-    def _next(self, scope: Scope, op: Op, before: Sequence[SSAValue], loop: LoopOp) -> Sequence[SSAValue]:
-        """Combine values with the element of a step."""
-        index = tuple(scope.apply(self._maps.input_in(self._fusion, op.operands[0]), loop.indices))
+    def _index(self, scope: Scope, op: Op, loop: LoopOp) -> Indices:
+        """Return the index of the element of a step."""
+        return tuple(scope.apply(self._maps.input_in(self._fusion, op.operands[0]), loop.indices))
+
+    def _next(self, scope: Scope, op: Op, before: Sequence[SSAValue], index: Indices) -> Sequence[SSAValue]:
+        """Combine values with the element at an index."""
         elements = [self._element(scope, value, index) for value in op.operands[: len(op.results)]]
         return self._combined(scope, op, before, elements)
 
