@@ -7,10 +7,8 @@ several warps, or all warps of a column, have parts of one result. Mirrors XLA's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
 
-from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func, scf, tensor, vector
 from xdsl.ir import Attribute, Region, SSAValue
 
@@ -23,13 +21,14 @@ from shardy_py.kernels.dialect.memory_ops import (
     ShuffleReduceOp,
     SyncThreadsOp,
 )
-from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp, YieldOp
+from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp
 from shardy_py.kernels.dialect.types import element_dtype
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scalars import make_constant
 from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
+from shardy_py.kernels.entry.reduced_values import Values, by_reduction, emit_loop, read_tiles, scalar_of, write_tiles
 from shardy_py.kernels.entry.scopes import called_element, entry_scope, loop_over_symbols
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.reductions import RootReductions
@@ -37,9 +36,6 @@ from shardy_py.kernels.launch.grid import BL_Z, TH_X, Launch
 from shardy_py.kernels.launch.reduction_maps import ReductionMaps, SharedTile, Strip, reduction_maps
 from shardy_py.kernels.launch.reductions import ReductionPlan
 from shardy_py.values import frozen
-
-Values = Mapping[Op, Sequence[SSAValue]]
-"""Per reduction a value for each of its results."""
 
 
 @frozen(eq=False)
@@ -171,12 +167,12 @@ class _GroupEmitter:
         count = len(self._entry.outputs)
 
         def step(inner: Scope, loop: LoopOp) -> list[SSAValue]:
-            carried = _by_reduction(inits, loop.carried[count:])
+            carried = by_reduction(inits, loop.carried[count:])
             reduced = [value for op in self._group.reductions for value in self._step(inner, op, carried[op], loop)]
             return [*self._sides_written(inner, loop), *reduced]
 
-        outputs = _loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *flat], step)
-        return outputs[:count], _by_reduction(inits, outputs[count:])
+        outputs = emit_loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *flat], step)
+        return outputs[:count], by_reduction(inits, outputs[count:])
 
     def _by_one_thread(self, scope: Scope, strip: Strip, inits: Values) -> list[SSAValue]:
         """Reduce into partial results in memory, combine those of each result, write the roots; return the results."""
@@ -186,25 +182,25 @@ class _GroupEmitter:
         count = len(self._entry.outputs)
 
         def begin(inner: Scope, loop: LoopOp) -> list[SSAValue]:
-            return _inserted(inner, flat, loop.carried, loop.indices)
+            return write_tiles(inner, flat, loop.carried, loop.indices)
 
         def reduce(inner: Scope, loop: LoopOp) -> list[SSAValue]:
             place = loop.symbols[-1:]
-            before = _by_reduction(inits, _extracted(inner, loop.carried[count:], place))
+            before = by_reduction(inits, read_tiles(inner, loop.carried[count:], place))
             values = [
                 value for op in inits for value in self._next(inner, op, before[op], self._index(inner, op, loop))
             ]
-            return [*self._sides_written(inner, loop), *_inserted(inner, values, loop.carried[count:], place)]
+            return [*self._sides_written(inner, loop), *write_tiles(inner, values, loop.carried[count:], place)]
 
         def finish(inner: Scope, loop: LoopOp) -> list[SSAValue]:
             values = self._over_parts(inner, strip, inits, tiles, loop.symbols)
             return self._written(inner, values, loop.carried, loop.symbols)
 
-        tiles = _loop(scope, strip.elements, (), tiles, begin)
-        reduced = _loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *tiles], reduce)
+        tiles = emit_loop(scope, strip.elements, (), tiles, begin)
+        reduced = emit_loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *tiles], reduce)
         outputs, tiles = reduced[:count], reduced[count:]
         if self._maps.output.ranges:
-            return _loop(scope, strip.results, (), outputs, finish)
+            return emit_loop(scope, strip.results, (), outputs, finish)
         values = self._over_parts(scope, strip, inits, tiles, [scope.index(0)])
         return self._written(scope, values, outputs, ())
 
@@ -213,15 +209,15 @@ class _GroupEmitter:
     ) -> Values:
         """Combine the partial results of a result, one after the other."""
         if strip.parts == 1:
-            return _by_reduction(inits, _extracted(scope, tiles, result))
+            return by_reduction(inits, read_tiles(scope, tiles, result))
 
         def combine(inner: Scope, loop: LoopOp) -> list[SSAValue]:
-            read, before = _extracted(inner, tiles, loop.indices), _by_reduction(inits, loop.carried)
-            parts = _by_reduction(inits, read)
+            read, before = read_tiles(inner, tiles, loop.indices), by_reduction(inits, loop.carried)
+            parts = by_reduction(inits, read)
             return [value for op in inits for value in self._combined(inner, op, before[op], parts[op])]
 
         flat = [value for values in inits.values() for value in values]
-        return _by_reduction(inits, _loop(scope, strip.parts_of_result, result, flat, combine))
+        return by_reduction(inits, emit_loop(scope, strip.parts_of_result, result, flat, combine))
 
     def _step(self, scope: Scope, op: Op, carried: Sequence[SSAValue], loop: LoopOp) -> list[SSAValue]:
         """Combine what was reduced with the next element."""
@@ -286,7 +282,7 @@ class _GroupEmitter:
     def _shared(self, scope: Scope, tile: SharedTile, values: Values) -> Values:
         """Return tiles that hold the values of all threads of the block."""
         flat = [value for several in values.values() for value in several]
-        types = [builtin.TensorType(_scalar(value), tile.shape) for value in flat]
+        types = [builtin.TensorType(scalar_of(value), tile.shape) for value in flat]
         tiles = [scope.add(AllocateSharedOp(type_)) for type_ in types]
         thread = self._entry.ids[TH_X]
 
@@ -297,7 +293,7 @@ class _GroupEmitter:
 
         sync = SyncThreadsOp(*loop_over_symbols(scope, tile.write, [thread], tiles, write))
         scope.builder.insert(sync)
-        return _by_reduction(values, sync.outputs)
+        return by_reduction(values, sync.outputs)
 
     def _over_lanes(self, scope: Scope, values: Values) -> Values:
         """Combine the values of the lanes of a warp."""
@@ -355,45 +351,3 @@ class _GroupEmitter:
         if not isinstance(value.type, builtin.VectorType):
             return value
         return scope.add(vector.ExtractOp(value, symbol, value.type.element_type))
-
-
-def _loop(
-    scope: Scope,
-    map_: IndexingMap,
-    dims: Sequence[SSAValue],
-    inits: Sequence[SSAValue],
-    body: Callable[[Scope, LoopOp], Sequence[SSAValue]],
-) -> list[SSAValue]:
-    """Emit a loop over the symbols of a map; its body gives what is carried on."""
-    loop = LoopOp(map_, dims, inits)
-    scope.builder.insert(loop)
-    inner = Scope(scope.surroundings, Builder(InsertPoint.at_end(loop.body.block)), scope)
-    inner.builder.insert(YieldOp(*body(inner, loop)))
-    return list(loop.outputs)
-
-
-def _extracted(scope: Scope, tiles: Sequence[SSAValue], index: Sequence[SSAValue]) -> list[SSAValue]:
-    """Read a value of each tile."""
-    return [scope.add(tensor.ExtractOp(tile, list(index), _scalar(tile))) for tile in tiles]
-
-
-def _inserted(
-    scope: Scope, values: Sequence[SSAValue], tiles: Sequence[SSAValue], index: Sequence[SSAValue]
-) -> list[SSAValue]:
-    """Write a value into each tile."""
-    pairs = zip(values, tiles, strict=True)
-    return [scope.add(tensor.InsertOp(value, tile, list(index))) for value, tile in pairs]
-
-
-def _scalar(value: SSAValue) -> Attribute:
-    if isinstance(value.type, builtin.VectorType | builtin.TensorType):
-        return value.type.element_type
-    return value.type
-
-
-def _by_reduction(like: Values, flat: Sequence[SSAValue]) -> Values:
-    """Return values, given one after the other, per reduction."""
-    ends = [0]
-    for values in like.values():
-        ends.append(ends[-1] + len(values))
-    return {op: list(flat[first:last]) for op, (first, last) in zip(like, pairwise(ends), strict=True)}

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from shardy_py.kernels import emit, get_device
 from shardy_py.kernels.fusion.choose import EmitterKind
+from shardy_py.kernels.reasons import explain
 from tests.unit.kernels.fusions import fusion_of
 
 SUM = """
@@ -86,6 +87,21 @@ def test_threads_without_warps_reduce_by_themselves(shape: tuple[int, ...], dims
     x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) % 1009 - 500
     for (actual,) in (kernel.run(x, stage="initial"), kernel.run(x), kernel.run(x, on="host")):
         np.testing.assert_array_equal(actual, x.sum(dims, dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "line"),
+    [
+        ("3x1000", 1, "strip: a thread reduces a row by itself; partial results for each row: 64"),
+        ("70x8", 0, "strip: a thread reduces 8 columns by itself; partial results for each column: 8"),
+        ("99x9000", 0, "strip: a thread reduces 4500 columns by itself; partial results for each column: 1"),
+    ],
+)
+def test_a_strip_is_explained(shape: str, dim: int, line: str) -> None:
+    """What a thread without a warp reduces follows from the memory and the lanes of the device."""
+    result = shape.split("x")[1 - dim]
+    kernel = emit(fusion_of(SUM.format(shape=shape, result=result, dims=f"[{dim}]")), device="host")
+    assert line in explain(kernel)
 
 
 def test_partial_results_are_combined_in_order() -> None:
