@@ -14,7 +14,7 @@ _ALIGNMENT = 64
 _STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
 _STAYS_SCALAR = '{} = !{{!"llvm.loop.vectorize.enable", i1 false}}'
 _FIRST_LOOP = 2
-# LLVM halves the vectors of some processors, which is slower for sums, and faster for the tiles of transposes.
+# LLVM halves the vectors of some processors: slower for sums, by lanes or one thread, faster for tiles of transposes.
 _WHOLE_VECTORS = '"prefer-vector-width"="512" '
 
 
