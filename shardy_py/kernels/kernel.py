@@ -358,7 +358,8 @@ class Kernel:
                 verify_ops(function)
         check_shared_memory(module, self.device)
         check_barriers(module)
-        pipeline = HOST_PIPELINE if for_host else LOOP_PIPELINE
+        has_warps = self.device.threads_per_warp > 1
+        pipeline = LOOP_PIPELINE if has_warps and not for_host else HOST_PIPELINE
         passes = with_plugin_passes(passes_of(pipeline), self.fusion.registry)
         run(module, passes, KernelContext(self.device), after_pass)
 

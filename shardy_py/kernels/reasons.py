@@ -132,6 +132,10 @@ def _transpose(transposes: RootTransposes, launch: Launch) -> Iterator[str]:
 
 def _reduction(kernel: Kernel, plan: ReductionPlan) -> Iterator[str]:
     kind = "row" if plan.form.is_row else "column"
+    if plan.style == "strip":
+        results = "a row" if plan.form.is_row else f"{plan.per_row} columns"
+        yield f"strip: a thread reduces {results} by itself; partial results for each {kind}: {plan.rows}"
+        return
     yield f"{plan.style}: {plan.per_row} threads share a {kind}, a block has {plan.rows}"
     bits = min(bits_of(element_type_of(value)) for value in kernel.fusion.parameters)
     yield f"vector {plan.vector}: {plan.vector * bits} bits of the smallest parameter at once"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from functools import cache
 from pathlib import Path
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
 
 
+@cache
 def require_xdsl() -> None:
-    """Check that the xDSL is installed whose dialects kernels are written in.
+    """Check, until it was found, that the xDSL is installed whose dialects kernels are written in.
 
     Raises:
         OptionError: it is missing, or older than the dialects; other parts of the package do with less.

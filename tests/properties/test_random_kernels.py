@@ -51,10 +51,10 @@ def is_same(want: Any, got: Any) -> bool:
     )
 
 
-def difference(program: Program, want: list[Any]) -> str:
+def difference(program: Program, want: list[Any], device: str = "h100") -> str:
     """What is wrong with the kernel of a program; nothing, or the code of its refusal behind a ``!``."""
     try:
-        kernel = emit(fusion_of(program.text))
+        kernel = emit(fusion_of(program.text), device=device)
         ways = {"host": kernel.run(*program.arrays, on="host"), "interpreter": kernel.run(*program.arrays)}
         ways["initial"] = kernel.run(*program.arrays, stage="initial")
         # The second run is that of code that LLVM compiles with all passes, as for large arrays.
@@ -92,7 +92,7 @@ def second_run_is_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "QUICK_RUNS", 2)
 
 
-def check(seeds: range, worker: ProcessPoolExecutor) -> None:
+def check(seeds: range, worker: ProcessPoolExecutor, device: str = "h100") -> None:
     """Check that the kernels of seeds give what XLA:CPU gives, and that few of them are refused."""
     collected: Counter[str] = Counter()
     wrong = {}
@@ -101,7 +101,7 @@ def check(seeds: range, worker: ProcessPoolExecutor) -> None:
     # XLA goes ahead of the kernels, so that neither process waits for the other at every program.
     expected = [worker.submit(reference, program.text, program.arrays) for program in programs]
     for seed, program, results in zip(seeds, programs, expected, strict=True):
-        text = difference(program, results.result())
+        text = difference(program, results.result(), device)
         collected[text] += 1
         if text and text[1:] not in REFUSALS:
             wrong[seed] = f"{text}:\n{program.text}"
@@ -122,3 +122,11 @@ def test_kernels_of_random_programs(part: int, worker: ProcessPoolExecutor) -> N
     """No program has a kernel that is wrong, races or fails; SHARDY_FUZZ_PROGRAMS and SHARDY_FUZZ_SEED set which."""
     count = -(-MANY // 8)
     check(range(FIRST + part * count, FIRST + (part + 1) * count), worker)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("part", range(8))
+def test_kernels_without_warps_of_random_programs(part: int, worker: ProcessPoolExecutor) -> None:
+    """Nor has one whose threads reduce by themselves, as on the device ``host``; an eighth as many as above."""
+    count = -(-MANY // 64)
+    check(range(FIRST + part * count, FIRST + (part + 1) * count), worker, "host")

@@ -7,13 +7,12 @@ several warps, or all warps of a column, have parts of one result. Mirrors XLA's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
 
-from xdsl.builder import Builder, InsertPoint
 from xdsl.dialects import builtin, func, scf, tensor, vector
 from xdsl.ir import Attribute, Region, SSAValue
 
+from shardy_py.indexing import IndexingMap
 from shardy_py.ir.graph.program import Op, Value
 from shardy_py.kernels.dialect.memory_ops import (
     AllocateSharedOp,
@@ -22,23 +21,21 @@ from shardy_py.kernels.dialect.memory_ops import (
     ShuffleReduceOp,
     SyncThreadsOp,
 )
-from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp, YieldOp
+from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp
 from shardy_py.kernels.dialect.types import element_dtype
 from shardy_py.kernels.elemental.epilogues import Epilogue, call_epilogue, emit_epilogue
 from shardy_py.kernels.elemental.functions import FunctionEmitter, read_element
 from shardy_py.kernels.elemental.scalars import make_constant
 from shardy_py.kernels.elemental.scope import Indices, Scope
 from shardy_py.kernels.entry.arguments import EntryBuilder
+from shardy_py.kernels.entry.reduced_values import Values, by_reduction, emit_loop, read_tiles, scalar_of, write_tiles
 from shardy_py.kernels.entry.scopes import called_element, entry_scope, loop_over_symbols
 from shardy_py.kernels.fusion.combiners import starts_of
 from shardy_py.kernels.fusion.reductions import RootReductions
 from shardy_py.kernels.launch.grid import BL_Z, TH_X, Launch
-from shardy_py.kernels.launch.reduction_maps import ReductionMaps, SharedTile, reduction_maps
+from shardy_py.kernels.launch.reduction_maps import ReductionMaps, SharedTile, Strip, reduction_maps
 from shardy_py.kernels.launch.reductions import ReductionPlan
 from shardy_py.values import frozen
-
-Values = Mapping[Op, Sequence[SSAValue]]
-"""Per reduction a value for each of its results."""
 
 
 @frozen(eq=False)
@@ -128,6 +125,8 @@ class _GroupEmitter:
     def emit(self, scope: Scope) -> list[SSAValue]:
         """Return the results after the group's roots were written."""
         inits = {op: self._start(scope, op) for op in self._group.reductions}
+        if self._maps.strip is not None:
+            return self._by_one_thread(scope, self._maps.strip, inits)
         outputs, values = self._per_thread(scope, inits)
         if self._combines_lanes_first:
             values = self._over_lanes(scope, values)
@@ -148,9 +147,7 @@ class _GroupEmitter:
         if all(start is None for start in starts_of(self._fusion, op) or ()):
             return values
         inits = [self._element(scope, value, ()) for value in op.operands[len(op.results) :]]
-        combined = PureCallOp(self._combiner(op), [*inits, *values], [value.type for value in values])
-        scope.builder.insert(combined)
-        return combined.results
+        return self._combined(scope, op, inits, values)
 
     def _element(self, scope: Scope, value: Value, indices: Indices) -> SSAValue:
         parameters = self._entry.parameters
@@ -167,29 +164,86 @@ class _GroupEmitter:
         flat = [value for values in inits.values() for value in values]
         if self._maps.vector > 1:
             flat = [scope.add(vector.BroadcastOp(value, self._vector_type(value))) for value in flat]
-        loop = LoopOp(self._maps.input, self._entry.ids, [*self._entry.outputs, *flat])
-        scope.builder.insert(loop)
-        inner = Scope(scope.surroundings, Builder(InsertPoint.at_end(loop.body.block)), scope)
         count = len(self._entry.outputs)
-        carried = _by_reduction(inits, loop.carried[count:])
-        reduced = [value for op in self._group.reductions for value in self._step(inner, op, carried[op], loop)]
-        written = self._sides_written(inner, loop)
-        inner.builder.insert(YieldOp(*written, *reduced))
-        return list(loop.outputs[:count]), _by_reduction(inits, loop.outputs[count:])
+
+        def step(inner: Scope, loop: LoopOp) -> list[SSAValue]:
+            carried = by_reduction(inits, loop.carried[count:])
+            reduced = [value for op in self._group.reductions for value in self._step(inner, op, carried[op], loop)]
+            return [*self._sides_written(inner, loop), *reduced]
+
+        outputs = emit_loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *flat], step)
+        return outputs[:count], by_reduction(inits, outputs[count:])
+
+    def _by_one_thread(self, scope: Scope, strip: Strip, inits: Values) -> list[SSAValue]:
+        """Reduce into partial results in memory, combine those of each result, write the roots; return the results."""
+        flat = [value for values in inits.values() for value in values]
+        types = [builtin.TensorType(value.type, [strip.width * strip.parts]) for value in flat]
+        tiles = [scope.add(AllocateSharedOp(type_)) for type_ in types]
+        count = len(self._entry.outputs)
+
+        def begin(inner: Scope, loop: LoopOp) -> list[SSAValue]:
+            return write_tiles(inner, flat, loop.carried, loop.indices)
+
+        def reduce(inner: Scope, loop: LoopOp) -> list[SSAValue]:
+            place = loop.symbols[-1:]
+            before = by_reduction(inits, read_tiles(inner, loop.carried[count:], place))
+            values = [
+                value for op in inits for value in self._next(inner, op, before[op], self._index(inner, op, loop))
+            ]
+            return [*self._sides_written(inner, loop), *write_tiles(inner, values, loop.carried[count:], place)]
+
+        def finish(inner: Scope, loop: LoopOp) -> list[SSAValue]:
+            values = self._over_parts(inner, strip, inits, tiles, loop.symbols)
+            return self._written(inner, values, loop.carried, loop.symbols)
+
+        tiles = emit_loop(scope, strip.elements, (), tiles, begin)
+        reduced = emit_loop(scope, self._maps.input, self._entry.ids, [*self._entry.outputs, *tiles], reduce)
+        outputs, tiles = reduced[:count], reduced[count:]
+        if self._maps.output.ranges:
+            return emit_loop(scope, strip.results, (), outputs, finish)
+        values = self._over_parts(scope, strip, inits, tiles, [scope.index(0)])
+        return self._written(scope, values, outputs, ())
+
+    def _over_parts(
+        self, scope: Scope, strip: Strip, inits: Values, tiles: Sequence[SSAValue], result: Sequence[SSAValue]
+    ) -> Values:
+        """Combine the partial results of a result, one after the other."""
+        if strip.parts == 1:
+            return by_reduction(inits, read_tiles(scope, tiles, result))
+
+        def combine(inner: Scope, loop: LoopOp) -> list[SSAValue]:
+            read, before = read_tiles(inner, tiles, loop.indices), by_reduction(inits, loop.carried)
+            parts = by_reduction(inits, read)
+            return [value for op in inits for value in self._combined(inner, op, before[op], parts[op])]
+
+        flat = [value for values in inits.values() for value in values]
+        return by_reduction(inits, emit_loop(scope, strip.parts_of_result, result, flat, combine))
 
     def _step(self, scope: Scope, op: Op, carried: Sequence[SSAValue], loop: LoopOp) -> list[SSAValue]:
         """Combine what was reduced with the next element."""
-        count = len(op.results)
-        index = tuple(scope.apply(self._maps.input_in(self._fusion, op.operands[0]), loop.indices))
         last = loop.symbols[-1]
-        before = [self._lane(scope, value, last) for value in carried]
-        elements = [self._element(scope, value, index) for value in op.operands[:count]]
-        combined = PureCallOp(self._combiner(op), [*before, *elements], [value.type for value in before])
-        scope.builder.insert(combined)
+        index = self._index(scope, op, loop)
+        combined = self._next(scope, op, [self._lane(scope, value, last) for value in carried], index)
         return [
             scope.add(vector.InsertOp(value, into, [last])) if self._maps.vector > 1 else value
-            for value, into in zip(combined.results, carried, strict=True)
+            for value, into in zip(combined, carried, strict=True)
         ]
+
+    def _index(self, scope: Scope, op: Op, loop: LoopOp) -> Indices:
+        """Return the index of the element of a step."""
+        return tuple(scope.apply(self._maps.input_in(self._fusion, op.operands[0]), loop.indices))
+
+    def _next(self, scope: Scope, op: Op, before: Sequence[SSAValue], index: Indices) -> Sequence[SSAValue]:
+        """Combine values with the element at an index."""
+        elements = [self._element(scope, value, index) for value in op.operands[: len(op.results)]]
+        return self._combined(scope, op, before, elements)
+
+    def _combined(
+        self, scope: Scope, op: Op, values: Sequence[SSAValue], others: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        combined = PureCallOp(self._combiner(op), [*values, *others], [value.type for value in values])
+        scope.builder.insert(combined)
+        return combined.results
 
     def _sides_written(self, scope: Scope, loop: LoopOp) -> list[SSAValue]:
         """Write the roots that are not reductions, and return the results."""
@@ -228,7 +282,7 @@ class _GroupEmitter:
     def _shared(self, scope: Scope, tile: SharedTile, values: Values) -> Values:
         """Return tiles that hold the values of all threads of the block."""
         flat = [value for several in values.values() for value in several]
-        types = [builtin.TensorType(_scalar(value), tile.shape) for value in flat]
+        types = [builtin.TensorType(scalar_of(value), tile.shape) for value in flat]
         tiles = [scope.add(AllocateSharedOp(type_)) for type_ in types]
         thread = self._entry.ids[TH_X]
 
@@ -239,7 +293,7 @@ class _GroupEmitter:
 
         sync = SyncThreadsOp(*loop_over_symbols(scope, tile.write, [thread], tiles, write))
         scope.builder.insert(sync)
-        return _by_reduction(values, sync.outputs)
+        return by_reduction(values, sync.outputs)
 
     def _over_lanes(self, scope: Scope, values: Values) -> Values:
         """Combine the values of the lanes of a warp."""
@@ -264,7 +318,7 @@ class _GroupEmitter:
         name = emit_epilogue(self._functions, epilogue)
         hero_values = [value for op in self._group.reductions for value in self._completed(scope, op, values[op])]
         elements = call_epilogue(scope, name, epilogue, self._entry.parameters, arguments, hero_values)
-        has_result = scope.inside(next(iter(maps.values())), self._entry.ids, symbols)
+        has_result = self._has_result(scope, next(iter(maps.values())), symbols)
         results = list(outputs)
         indices: dict[Op | None, list[SSAValue]] = {}
         for number in self._group.roots:
@@ -272,8 +326,19 @@ class _GroupEmitter:
             op = fusion.producer(root)
             if op not in indices:
                 indices[op] = scope.apply(maps[root], self._entry.ids, symbols)
-            results[number] = scope.add(PredicatedInsertOp(has_result, elements[root], results[number], indices[op]))
+            element, into, index = elements[root], results[number], indices[op]
+            results[number] = scope.add(
+                tensor.InsertOp(element, into, index)
+                if has_result is None
+                else PredicatedInsertOp(has_result, element, into, index)
+            )
         return results
+
+    def _has_result(self, scope: Scope, map_: IndexingMap, symbols: Sequence[SSAValue]) -> SSAValue | None:
+        """Return whether a thread has a result; None where each thread of the grid has one."""
+        if self._maps.strip is not None and not map_.constraints:
+            return None
+        return scope.inside(map_, self._entry.ids, symbols)
 
     def _combiner(self, op: Op) -> str:
         return self._functions.region_function(op)
@@ -286,15 +351,3 @@ class _GroupEmitter:
         if not isinstance(value.type, builtin.VectorType):
             return value
         return scope.add(vector.ExtractOp(value, symbol, value.type.element_type))
-
-
-def _scalar(value: SSAValue) -> Attribute:
-    return value.type.element_type if isinstance(value.type, builtin.VectorType) else value.type
-
-
-def _by_reduction(like: Values, flat: Sequence[SSAValue]) -> Values:
-    """Return values, given one after the other, per reduction."""
-    ends = [0]
-    for values in like.values():
-        ends.append(ends[-1] + len(values))
-    return {op: list(flat[first:last]) for op, (first, last) in zip(like, pairwise(ends), strict=True)}

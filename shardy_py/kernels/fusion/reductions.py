@@ -170,6 +170,12 @@ class RootReductions:
         bits = [bits_of(type_) for type_ in types]
         return ElementBits(min(bits), max(bits), any(type_.startswith("complex") for type_ in types))
 
+    @property
+    def accumulator_bytes(self) -> int:
+        """The bytes of one partial result of every reduction."""
+        results = [value for hero in set(self.heroes.values()) for value in hero.results]
+        return sum(-(-bits_of(element_type_of(value)) // 8) for value in results)
+
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The numbers of the roots in groups with a reduction each; roots that share an op are in one."""

@@ -62,6 +62,35 @@ class SharedTile:
 
 
 @frozen
+class Strip:
+    """The partial results of a thread that reduces by itself.
+
+    Args:
+        width: The results.
+        parts: The partial results of each; those of one part are next to each other.
+    """
+
+    width: int
+    parts: int
+
+    @property
+    def elements(self) -> IndexingMap:
+        """The map from a loop over all partial results to their number."""
+        return IndexingMap((symbol(0),), (), bounds_of((self.width * self.parts,)))
+
+    @property
+    def results(self) -> IndexingMap:
+        """The map from a loop over the results to the number of the first part of each."""
+        return IndexingMap((symbol(0),), (), bounds_of((self.width,)))
+
+    @property
+    def parts_of_result(self) -> IndexingMap:
+        """The map from a result and a loop over its parts to the number of a partial result."""
+        result = Bound(Interval(0, self.width - 1))
+        return simplify(IndexingMap((symbol(0) * self.width + dim(0),), (result,), bounds_of((self.parts,))))
+
+
+@frozen
 class ReductionMaps:
     """Maps of what the threads of a reduction read, pass on and write.
 
@@ -73,6 +102,7 @@ class ReductionMaps:
         vector: The elements of an accumulator.
         distance: The largest distance between lanes that are combined.
         tile: The tile of shared memory, or None where a result needs one warp only.
+        strip: The partial results of a thread that reduces by itself; the last step of the input is their number.
     """
 
     shape: tuple[int, ...]
@@ -82,6 +112,7 @@ class ReductionMaps:
     vector: int
     distance: int
     tile: SharedTile | None
+    strip: Strip | None = None
 
     def input_in(self, fusion: Fusion, value: Value) -> IndexingMap:
         """Return the map from an index of the operand to that of a value of the fusion with as many elements."""
@@ -107,8 +138,7 @@ def reduction_maps(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
         plan: Its distribution over a grid.
         launch: The grid.
     """
-    make = {"multi-row": _multi_row, "row": _row, "small-column": _small_column, "column": _column}[plan.style]
-    return make(plan, launch)
+    return _STYLES[plan.style](plan, launch)
 
 
 def _multi_row(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
@@ -200,6 +230,54 @@ def _column(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
         distance=plan.rows // 2,
         tile=SharedTile((plan.per_row, plan.rows * plan.vector + 1), write, read, plan.warp),
     )
+
+
+def _strip(plan: ReductionPlan, launch: Launch) -> ReductionMaps:
+    shape = plan.form.dims
+    major, middle, minor = shape
+    width, parts = plan.per_row, plan.rows
+    index: tuple[Expression, ...]
+    written: tuple[Expression, ...]
+    steps: tuple[int, ...]
+    vectors: tuple[int, ...]
+    kept: tuple[int, ...]
+    inside: tuple[Constraint, ...] = ()
+    if plan.form.is_row:
+        place = _ids(_BLOCK, launch.blocks[0])
+        index = (symbol(0), place, symbol(1) * parts + symbol(2))
+        steps = (major, -(-minor // parts), parts)
+        kept, written, vectors = (middle,), (place,), ()
+    else:
+        block, part = _digits(_BLOCK, plan.blocks)
+        vectors, kept = (width,), (major, minor)
+        written = (block, part * width + symbol(0))
+        if parts == 1:
+            index = (block, symbol(0), part * width + symbol(1))
+            steps = (middle, width)
+        else:
+            # The strip has whole rows, so that the elements of several are next to each other.
+            element = symbol(0) * (parts * width) + symbol(1)
+            index = (block, element // minor, element % minor)
+            steps, inside = (-(-middle // parts), parts * width), ((element, Interval(0, middle * minor - 1)),)
+    return ReductionMaps(
+        shape=shape,
+        input=_map(launch, index, steps, shape, inside),
+        kept=kept,
+        output=_map(launch, written, vectors, kept),
+        vector=1,
+        distance=0,
+        tile=None,
+        strip=Strip(width, parts),
+    )
+
+
+_STYLES = {
+    "multi-row": _multi_row,
+    "row": _row,
+    "small-column": _small_column,
+    "column": _column,
+    "strip": _strip,
+}
 
 
 def _ids(variable: Expression, count: int) -> Expression:

@@ -14,6 +14,8 @@ from shardy_py.values import frozen
 _ROW_STEPS = 16
 _MAX_THREADS = 1024
 _ROW_THREADS = 256
+_STRIP_STEPS = 4
+_STRIP_UNIT = 16
 
 
 @frozen(kw_only=True)
@@ -22,12 +24,12 @@ class ReductionPlan:
 
     Args:
         form: The canonical form.
-        style: ``multi-row``, ``row``, ``small-column`` or ``column``.
+        style: ``multi-row``, ``row``, ``small-column`` or ``column``; ``strip`` where a thread reduces by itself.
         vector: The elements that a thread reads at once.
         threads: The threads of a block.
         blocks: The blocks along the kept dimensions, major first.
-        per_row: The threads that share a row (or, for columns, a column's part).
-        rows: The rows of a block.
+        per_row: The threads that share a row (or, for columns, a column's part); the results of a strip.
+        rows: The rows of a block; the partial results for each result of a strip.
         warp: The threads of a warp, which exchange values without memory.
     """
 
@@ -58,7 +60,9 @@ def plan_reduction(reductions: RootReductions, device: DeviceSpec, launch: Launc
         launch: The grid, if it may be another one than the emitter's.
     """
     form, bits = reductions.canonical, reductions.bits
-    if not form.is_row:
+    if device.threads_per_warp == 1:
+        plan = _strip(reductions, device)
+    elif not form.is_row:
         plan = (_small_column if 32 % form.dims[2] == 0 else _column)(form, bits, device)
     else:
         plan = _multi_row(form, bits, device) or _row(form, bits, device)
@@ -194,4 +198,30 @@ def _column(form: CanonicalReduction, bits: ElementBits, device: DeviceSpec) -> 
         per_row=warp,
         rows=warps,
         warp=warp,
+    )
+
+
+def _strip(reductions: RootReductions, device: DeviceSpec) -> ReductionPlan:
+    """Return a plan in which a thread reduces a row, or a strip of columns, into partial results in its memory.
+
+    There are as many partial results as a core works on at once, where each takes several elements.
+    """
+    form = reductions.canonical
+    major, middle, minor = form.dims
+    reduced, kept = (minor, 1) if form.is_row else (middle, minor)
+    most = max(1, device.shared_bytes // reductions.accumulator_bytes // _STRIP_UNIT) * _STRIP_UNIT
+    strips = -(-kept // most)
+    width = -(-kept // strips)
+    parts = 1
+    while 2 * parts * width <= min(most, device.threads_per_core) and 2 * parts * _STRIP_STEPS <= reduced:
+        parts *= 2
+    return ReductionPlan(
+        form=form,
+        style="strip",
+        vector=1,
+        threads=1,
+        blocks=(middle, 1) if form.is_row else (major, strips),
+        per_row=width,
+        rows=parts,
+        warp=1,
     )

@@ -202,9 +202,11 @@ def _linked(text: str, name: str, *, is_quick: bool) -> tuple[Any, Any]:
     module = parse(text)
     is_quick = is_quick or has_many_branches(module)
     machine = host_machine(is_quick=is_quick)
-    # Loops of threads that wait for each other are long enough as they are: longer ones take LLVM twice the time.
-    has_phases = any(function.name == f"{name}.1" for function in module.functions)
-    optimize(module, machine, vectorize=not is_quick and not may_wrap(text), unroll=not has_phases, is_quick=is_quick)
+    # Loops of threads that wait for each other, or that have tiles of their own, are long enough as they are: longer
+    # ones take LLVM twice the time.
+    has_long_loops = "alloca" in text or any(function.name == f"{name}.1" for function in module.functions)
+    vectorize = not is_quick and not may_wrap(text)
+    optimize(module, machine, vectorize=vectorize, unroll=not has_long_loops, is_quick=is_quick)
     code = machine.emit_object(module)
     compiler = llvm_binding.create_lljit_compiler()
     builder = llvm_binding.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(GRID)

@@ -14,7 +14,7 @@ _ALIGNMENT = 64
 _STAYS_LOOP = '!1 = !{!"llvm.loop.unroll.disable"}'
 _STAYS_SCALAR = '{} = !{{!"llvm.loop.vectorize.enable", i1 false}}'
 _FIRST_LOOP = 2
-# LLVM halves the vectors of some processors, which is slower for sums, and faster for the tiles of transposes.
+# LLVM halves the vectors of some processors: slower for sums, by lanes or one thread, faster for tiles of transposes.
 _WHOLE_VECTORS = '"prefer-vector-width"="512" '
 
 
@@ -26,7 +26,7 @@ def grid_text(phases: HostPhases, buffers: int, launch: Launch) -> str:
         buffers: The number of its buffers.
         launch: The grid.
     """
-    width = _WHOLE_VECTORS if phases.exchanges else ""
+    width = _WHOLE_VECTORS if phases.exchanges or phases.threads == 1 else ""
     lines = [f"define i32 @{GRID}(ptr %buffers, i64 %first, i64 %last) nounwind {width}{{", "entry:"]
     for item in phases.storage:
         lines.append(f"  {item.name} = alloca [{item.count} x {item.type}], align {_ALIGNMENT}")

@@ -114,3 +114,17 @@ def test_a_device_with_warps_of_64_threads() -> None:
     np.testing.assert_array_equal(kernel.run(x)[0], x.sum(axis=1))
     with pytest.raises(UnsupportedError, match="mi300x is not a device of NVIDIA"):
         _ = kernel.ptx
+
+
+def test_the_host_has_no_warps_and_no_ptx() -> None:
+    """A kernel for the device ``host`` has stages, of which those of reductions have one thread, and no PTX."""
+    pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stablehlo'")
+    pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
+    from shardy_py.errors import UnsupportedError
+    from shardy_py.kernels import emit
+    from tests.unit.kernels.fusions import SUM, fusion_of
+
+    kernel = emit(fusion_of(SUM.format(shape="4x256", result="4", dim=1)), device="host")
+    assert kernel.launch.threads == (1, 1, 1)
+    with pytest.raises(UnsupportedError, match="host is not a device of NVIDIA"):
+        _ = kernel.ptx

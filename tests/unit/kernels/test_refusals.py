@@ -186,6 +186,7 @@ pytest.importorskip("xdsl", reason="kernels are written in dialects of xDSL")
 def test_older_versions_are_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     """Other parts of the package do with an xDSL that lacks types of kernels."""
     monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
+    require_xdsl.cache_clear()
     with pytest.raises(OptionError) as caught:
         require_xdsl()
     (problem,) = caught.value.diagnostics

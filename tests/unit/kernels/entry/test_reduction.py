@@ -8,9 +8,11 @@ pytest.importorskip("jaxlib", reason="fusions are read through the extra 'stable
 pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
+from attrs import evolve
 
-from shardy_py.kernels import emit
+from shardy_py.kernels import emit, get_device
 from shardy_py.kernels.fusion.choose import EmitterKind
+from shardy_py.kernels.reasons import explain
 from tests.unit.kernels.fusions import fusion_of
 
 SUM = """
@@ -60,6 +62,63 @@ def test_warps_of_64_threads_combine_their_lanes(shape: tuple[int, ...], dims: t
         np.testing.assert_array_equal(result, x.sum(dims, dtype=np.int32))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        pytest.param((30, 2), (1,), id="short rows"),
+        pytest.param((5, 300), (1,), id="rows"),
+        pytest.param((2, 3, 70), (0, 2), id="rows in several parts"),
+        pytest.param((70, 8), (0,), id="several rows of columns at once"),
+        pytest.param((2, 261, 2), (1,), id="short columns in several parts"),
+        pytest.param((3, 51, 40), (1,), id="columns"),
+        pytest.param((41, 150), (0,), id="two strips"),
+        pytest.param((41, 257), (0,), id="three strips, the last one shorter"),
+    ],
+)
+def test_threads_without_warps_reduce_by_themselves(shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """On a device without warps a block is one thread, which adds every element once and waits for nobody."""
+    pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+    result = [size for number, size in enumerate(shape) if number not in dims]
+    names = {"shape": "x".join(map(str, shape)), "result": "x".join(map(str, result)), "dims": str(list(dims))}
+    kernel = emit(fusion_of(SUM.format(**names)), device=evolve(get_device("host"), shared_bytes=400))
+    assert kernel.choice.kind is EmitterKind.REDUCTION
+    assert kernel.launch.threads == (1, 1, 1)
+    assert "sync_threads" not in kernel.stage("initial")
+    x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape) % 1009 - 500
+    for (actual,) in (kernel.run(x, stage="initial"), kernel.run(x), kernel.run(x, on="host")):
+        np.testing.assert_array_equal(actual, x.sum(dims, dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "line"),
+    [
+        ("3x1000", 1, "strip: a thread reduces a row by itself; partial results for each row: 64"),
+        ("70x8", 0, "strip: a thread reduces 8 columns by itself; partial results for each column: 8"),
+        ("99x9000", 0, "strip: a thread reduces 4500 columns by itself; partial results for each column: 1"),
+    ],
+)
+def test_a_strip_is_explained(shape: str, dim: int, line: str) -> None:
+    """What a thread without a warp reduces follows from the memory and the lanes of the device."""
+    result = shape.split("x")[1 - dim]
+    kernel = emit(fusion_of(SUM.format(shape=shape, result=result, dims=f"[{dim}]")), device="host")
+    assert line in explain(kernel)
+
+
+def test_partial_results_are_combined_in_order() -> None:
+    """A sum on the device ``host`` adds every 64th element, then these sums from the first one on."""
+    pytest.importorskip("llvmlite", reason="machine code needs the extra 'codegen'")
+    text = SUM.format(shape="3x1000", result="3", dims="[1]").replace("i32", "f32").replace("<0>", "<0.0>")
+    x = np.random.default_rng(2).standard_normal((3, 1000)).astype(np.float32)
+    padded = np.zeros((3, 1024), np.float32)
+    padded[:, :1000] = x
+    total = np.zeros(3, np.float32)
+    for partial in np.add.accumulate(padded.reshape(3, 16, 64), axis=1)[:, -1].T:
+        total += partial
+    kernel = emit(fusion_of(text), device="host")
+    for (actual,) in (kernel.run(x), kernel.run(x, on="host")):
+        np.testing.assert_array_equal(actual, total)
+
+
 @pytest.mark.parametrize("width", [1300, 4096])
 def test_warps_that_are_done_leave_the_others_alone(width: int) -> None:
     """On the host warps are done while the first one adds up what all of them found."""
@@ -86,10 +145,11 @@ func.func @main(%x: tensor<20x3000xf32>) -> (tensor<20xf32>, tensor<20xi32>) {
 }"""
 
 
-def test_a_variadic_reduction_combines_all_its_values() -> None:
+@pytest.mark.parametrize("device", ["h100", "host"])
+def test_a_variadic_reduction_combines_all_its_values(device: str) -> None:
     """A maximum and its place are reduced together."""
     x = np.random.default_rng(0).permutation(60000).reshape(20, 3000).astype(np.float32)
-    largest, place = emit(fusion_of(ARGMAX)).run(x)
+    largest, place = emit(fusion_of(ARGMAX), device=device).run(x)
     np.testing.assert_array_equal(largest, x.max(1))
     np.testing.assert_array_equal(place, x.argmax(1))
 
@@ -111,9 +171,10 @@ func.func @main(%x: tensor<50x96xi32>, %y: tensor<50x96xi32>)
 }"""
 
 
-def test_groups_of_roots_are_written_by_blocks_of_their_own() -> None:
+@pytest.mark.parametrize("device", ["h100", "host"])
+def test_groups_of_roots_are_written_by_blocks_of_their_own(device: str) -> None:
     """Reductions that share nothing run side by side; epilogues and other roots are written with their group."""
-    kernel = emit(fusion_of(SEVERAL))
+    kernel = emit(fusion_of(SEVERAL), device=device)
     assert kernel.launch.blocks[2] == 2
     assert len(kernel.maps) == 2
     rng = np.random.default_rng(1)
