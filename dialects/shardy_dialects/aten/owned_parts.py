@@ -95,19 +95,18 @@ def localize_piece(op: Op, shard: Shard) -> Sequence[Value]:
     Raises:
         CannotLocalize: the result is sharded along the same axes, or sums are written elsewhere.
     """
-    whole = operand_shape(op, 0)
-    dim = normal(attribute(op, "dim", 0), len(whole))
-    if dim not in shard.sharded_dims(shard.operand_shardings[0]) or whole == result_shape(op):
+    operand = operand_shape(op, 0)
+    dim = normal(attribute(op, "dim", 0), len(operand))
+    if dim not in shard.sharded_dims(shard.operand_shardings[0]) or operand == result_shape(op):
         return local_by_types(op, shard)
     axes = _summed_axes(shard, [dim])
     emit, value = shard.emit, shard.operands[0]
     shape, part = list(value.shape), value.shape[dim]
-    shape[dim] = 1 if len(result_shape(op)) < len(whole) else result_shape(op)[dim]
+    shape[dim] = 1 if len(result_shape(op)) < len(operand) else result_shape(op)[dim]
     if shape[dim] == 0:
         raise no_local_form("an empty slice has no elements that a device may have")
-    start, step = _start_and_step(op, whole[dim])
-    line = {"end": shape[dim], "device": "cpu"}
-    place = emit.op("aten.arange.default", (), [TensorType((shape[dim],), "i64")], line).result
+    start, step = _start_and_step(op, operand[dim])
+    place = _numbers(shard, shape[dim])
     place = aten(emit, "mul.Scalar", {"self": place}, place.shape, other=step) if step > 1 else place
     place = aten(emit, "add.Scalar", {"self": place}, place.shape, other=start)
     offset = _offset(shard, shard.operand_shardings[0], dim, part)
@@ -163,8 +162,8 @@ def localize_put_back(op: Op, shard: Shard) -> Sequence[Value]:
         return local_by_types(op, shard)
     shard.check_kinds()
     value, put = shard.operands[:2]
-    own = _own_rows(op, shard, put, dim, value.shape, shard.operand_shardings[0])
-    return [value if own is None else _where(shard, *own, value)]
+    rows = _own_rows(op, shard, put, dim, value.shape, shard.operand_shardings[0])
+    return [value if rows is None else _where(shard, *rows, value)]
 
 
 def localize_gradient(op: Op, shard: Shard) -> Sequence[Value]:
@@ -175,10 +174,10 @@ def localize_gradient(op: Op, shard: Shard) -> Sequence[Value]:
         return input_sized(op, shard)
     shard.check_kinds()
     emit, shape = shard.emit, shard.result_shape()
-    own = _own_rows(op, shard, shard.operands[0], dim, shape, sharding)
-    if own is None:
+    rows = _own_rows(op, shard, shard.operands[0], dim, shape, sharding)
+    if rows is None:
         return [shard.ops.resize(emit, shard.operands[0], shape)]
-    mask, taken = own
+    mask, taken = rows
     attributes = {"operand_names": ("condition", "self"), "other": 0}
     return [emit.op("aten.where.ScalarOther", [mask, taken], [taken.type], attributes).result]
 
@@ -196,22 +195,27 @@ def _own_rows(
         shape: The shape of the part.
         sharding: The sharding of the tensor that has the part.
     """
-    emit, rank, whole = shard.emit, len(shape), result_shape(op)[dim]
+    emit, rank = shard.emit, len(shape)
     if len(put.shape) < rank:
         put = shard.ops.reshape(emit, put, [*put.shape[:dim], 1, *put.shape[dim:]])
-    start, step = _start_and_step(op, whole)
+    start, step = _start_and_step(op, result_shape(op)[dim])
     if not put.shape[dim]:
         return None
-    line = {"end": shape[dim], "device": "cpu"}
-    row = emit.op("aten.arange.default", (), [TensorType((shape[dim],), "i64")], line).result
+    row = _numbers(shard, shape[dim])
     row = aten(emit, "add.Tensor", {"self": row, "other": _offset(shard, sharding, dim, shape[dim])}, row.shape)
     number = aten(emit, "sub.Scalar", {"self": row}, row.shape, other=start)
     number = aten(emit, "floor_divide.Scalar", {"self": number}, row.shape, other=step) if step > 1 else number
     number = _clamped(shard, number, 0, put.shape[dim] - 1)
-    own = aten(emit, "mul.Scalar", {"self": number}, row.shape, other=step)
-    own = aten(emit, "add.Scalar", {"self": own}, row.shape, other=start)
-    mask = shard.ops.reshape(emit, _equal(shard, row, own), _line_shape(shape, dim))
+    target = aten(emit, "mul.Scalar", {"self": number}, row.shape, other=step)
+    target = aten(emit, "add.Scalar", {"self": target}, row.shape, other=start)
+    mask = shard.ops.reshape(emit, _equal(shard, row, target), _line_shape(shape, dim))
     return mask, aten(emit, "index_select.default", {"self": put, "index": number}, shape, dim=dim)
+
+
+def _numbers(shard: Shard, count: int) -> Value:
+    """Return the numbers below a count."""
+    type_ = TensorType((count,), "i64")
+    return shard.emit.op("aten.arange.default", (), [type_], {"end": count, "device": "cpu"}).result
 
 
 def _start_and_step(op: Op, size: int) -> tuple[int, int]:
