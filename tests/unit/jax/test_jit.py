@@ -125,6 +125,11 @@ def test_a_sharding_that_does_not_divide_is_warned_of() -> None:
 def test_shardings_name_memories() -> None:
     """Arguments and results lie in the memory that their shardings name, as with `jax.jit`."""
     host = NamedSharding(jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,)), P("x"), memory_kind="pinned_host")
+    try:
+        jax.jit(lambda x: x, in_shardings=host, out_shardings=host)(X)
+        jax.jit(lambda x: x * 2, out_shardings=host)(X)
+    except jax.errors.JaxRuntimeError as error:
+        pytest.skip(f"host devices of this jaxlib name no memories: {error}")
     run = sdy.jit(
         lambda x, y: {"sum": x + y, "x": x * 2}, in_shardings=(host, None), out_shardings={"sum": host, "x": P()}
     )
