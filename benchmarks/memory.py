@@ -83,7 +83,7 @@ def added_memory(side: Side, path: Path) -> int:
     before = _resident("VmRSS") or peak_memory()
     _forget_peak()
     run(module)
-    return (_resident("VmHWM") or peak_memory()) - before
+    return peak_memory() - before
 
 
 def _trim() -> None:
@@ -107,7 +107,10 @@ def _resident(name: str) -> int:
 
 
 def peak_memory() -> int:
-    """Return the most memory that this process has had, in bytes."""
+    """Return the most resident memory that this process has had, in bytes."""
+    if highest := _resident("VmHWM"):
+        return highest
+    # What the process that started this one had counts, too.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * _KIB
 
