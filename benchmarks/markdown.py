@@ -78,7 +78,7 @@ def _target(item: dict[str, Any]) -> Sequence[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    lines = [head, ["---", *("---:" if name else "---" for name in head[1:])], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
