@@ -11,14 +11,15 @@ from pathlib import Path
 from attrs import evolve
 
 from benchmarks import table
-from benchmarks.choose import choose_programs
+from benchmarks.choose import ALL, choose_programs
 from benchmarks.data import report
 from benchmarks.fixed_costs import measure_fixed_costs
 from benchmarks.measure import Measurement, Settings, Skipped, measure
-from benchmarks.programs import HUGE, PROGRAMS
+from benchmarks.processes import JOBS, SWEPT, measure_large, measure_sweep
+from benchmarks.programs import PROGRAMS
 from benchmarks.runs import TINY, run_ours
 from benchmarks.starts import measure_starts
-from benchmarks.targets import format_targets, targets
+from benchmarks.targets import MILLION, SWEPT_SCHEDULES, Measured, format_targets, targets
 from shardy_py.frontends.mlir import parse_module
 
 
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.alternations is not None:
         settings = evolve(settings, alternations=options.alternations, seconds=0.0)
     try:
-        chosen = list(choose_programs(options.programs, huge=options.huge))
+        chosen = list(choose_programs(options.programs))
     except (OSError, ValueError) as error:
         parser.error(str(error))
     run_ours(parse_module(TINY))
@@ -42,12 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured = [item for item in items if isinstance(item, Measurement)]
     if options.passes:
         print("\n" + "\n".join(map(table.passes, measured)))
-    starts = measure_starts(runs=settings.alternations) if options.starts else None
-    fixed = measure_fixed_costs() if options.fixed_costs else None
-    lines = targets(measured, starts, fixed)
-    print(f"\n{table.LEGEND}\n\n{format_targets(lines)}")
+    everything = Measured(
+        measured,
+        measure_starts(runs=settings.alternations) if options.starts else None,
+        measure_fixed_costs() if options.fixed_costs else None,
+        measure_sweep(chosen, options.sweep) if options.sweep else None,
+        measure_large(options.large) if options.large else None,
+    )
+    print(f"\n{table.LEGEND}\n\n{format_targets(targets(everything))}")
     if options.json:
-        data = report(items, starts, lines, fixed=fixed, settings=settings, date=options.date)
+        data = report(items, everything, settings=settings, date=options.date)
         options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if options.plot:
         from benchmarks.plot import draw
@@ -64,8 +69,13 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks",
         description="Time ours and the C++ passes of jaxlib, alternately in one process, on the same modules.",
     )
-    made = ", ".join(program.name for program in (*PROGRAMS, HUGE))
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"a file, a folder, or one of {made}")
+    made = ", ".join(program.name for program in PROGRAMS)
+    parser.add_argument(
+        "programs",
+        nargs="*",
+        metavar="PROGRAM",
+        help=f"a file, a folder, one of {made}, or {ALL} for these, the default",
+    )
     parser.add_argument(
         "--alternations",
         type=_positive,
@@ -73,7 +83,18 @@ def _parser() -> argparse.ArgumentParser:
         help="runs of each side (default: 5, and more of programs that take little time)",
     )
     parser.add_argument("--min-ops", type=int, default=0, metavar="N", help="leave out files with fewer ops")
-    parser.add_argument("--huge", action="store_true", help="the program of 100,000 ops, too")
+    parser.add_argument(
+        "--sweep",
+        type=_positive,
+        metavar="N",
+        help=f"compare so many schedules of {SWEPT}, a file, in {JOBS} processes; the target is of {SWEPT_SCHEDULES}",
+    )
+    parser.add_argument(
+        "--large",
+        type=_positive,
+        metavar="OPS",
+        help=f"a training step of a GPT with so many ops, in a process of its own; the target is of {MILLION}",
+    )
     parser.add_argument("--passes", action="store_true", help="print what each of our passes took")
     parser.add_argument(
         "--no-memory", dest="memory", action="store_false", help="do not measure memory, nor whether the C++ aborts"

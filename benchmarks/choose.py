@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.programs import HUGE, PROGRAMS, Program
+from benchmarks.programs import PROGRAMS, Program
 from benchmarks.programs.files import programs_in
 
-ALL = {program.name: program for program in (*PROGRAMS, HUGE)}
+ALL = "all"
+_MADE = {program.name: program for program in PROGRAMS}
 
 
-def choose_programs(names: Iterable[str], *, huge: bool = False) -> Iterator[Program]:
+def choose_programs(names: Iterable[str]) -> Iterator[Program]:
     """Yield programs by name, in the order of the names.
 
     Args:
-        names: Of programs made here, or paths of files and folders; none for all that are made here but the huge one.
-        huge: Whether the huge one comes last.
+        names: Of programs made here, `ALL` for all of these, or paths of files and folders; none for all as well.
 
     Raises:
         OSError: there is no such program, nor a file or a folder.
         ValueError: a file is of another kind.
     """
-    chosen = list(names) or [program.name for program in PROGRAMS]
-    for name in chosen:
-        if name in ALL:
-            yield ALL[name]
+    for name in list(names) or [ALL]:
+        if name == ALL:
+            yield from PROGRAMS
+        elif name in _MADE:
+            yield _MADE[name]
         else:
             yield from programs_in(Path(name))
-    if huge and HUGE.name not in chosen:
-        yield HUGE

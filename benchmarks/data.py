@@ -11,31 +11,25 @@ from typing import Any
 
 from attrs import asdict
 
-from benchmarks.fixed_costs import FixedCosts
 from benchmarks.measure import Measurement, Settings, Skipped
-from benchmarks.starts import Starts
-from benchmarks.targets import Target
+from benchmarks.targets import Measured, targets
 
 PACKAGES = ("shardy_py", "jaxlib", "jax", "networkx", "attrs")
 
 
 def report(
     items: Sequence[Measurement | Skipped],
-    starts: Starts | None,
-    targets: Sequence[Target],
+    measured: Measured,
     *,
     settings: Settings,
-    fixed: FixedCosts | None = None,
     date: str,
 ) -> dict[str, Any]:
     """Return a report that says by itself how it came about; times in seconds, memory in bytes.
 
     Args:
-        items: The programs.
-        starts: The times until something happens.
-        targets: The targets.
+        items: The programs, those that were left out included.
+        measured: What targets are about.
         settings: The settings of the measurement.
-        fixed: The fixed costs of a program of one op.
         date: When, as the caller says it.
     """
     return {
@@ -45,9 +39,11 @@ def report(
         "settings": asdict(settings),
         "programs": [_program(item) for item in items if isinstance(item, Measurement)],
         "left_out": [asdict(item) for item in items if isinstance(item, Skipped)],
-        "starts": starts and asdict(starts),
-        "fixed_costs": fixed and asdict(fixed),
-        "targets": [asdict(target) | {"verdict": target.verdict} for target in targets],
+        "starts": measured.starts and asdict(measured.starts),
+        "fixed_costs": measured.fixed and asdict(measured.fixed),
+        "sweep": measured.sweep and asdict(measured.sweep),
+        "large": measured.large and asdict(measured.large),
+        "targets": [asdict(target) | {"verdict": target.verdict} for target in targets(measured)],
     }
 
 
@@ -61,6 +57,9 @@ def _program(item: Measurement) -> dict[str, Any]:
         "our_unverified_seconds": item.our_unverified_seconds,
         "unverified_seconds": item.unverified_seconds,
         "unverified_ratio": item.unverified_ratio,
+        "repeated_ratio": item.repeated_ratio,
+        "first_ratio": item.first_ratio,
+        "is_file": item.is_file,
         "stages": item.stages,
         "passes": item.passes,
         "again_share": item.again_share,

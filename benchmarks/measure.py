@@ -11,7 +11,7 @@ from attrs import frozen
 
 from benchmarks.memory import FailedRunError, Memory, measure_memory
 from benchmarks.programs import Program
-from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, run_ours, run_reference
+from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, give_new_tables, run_ours, run_reference
 from benchmarks.solve_again import SolvedAgain, solve_again
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import parse_module, print_module
@@ -51,6 +51,21 @@ class Skipped:
 
 
 @frozen
+class Unverified:
+    """Runs that follow each other, neither side verifying.
+
+    Args:
+        ours: Ours on a module whose bytecode has tables like no module before, as one with other locations has.
+        again: Ours on a module with the same tables as in every round.
+        reference: The C++ passes.
+    """
+
+    ours: Run
+    again: Run
+    reference: Run
+
+
+@frozen
 class Measurement:
     """Times of both sides for one program, in seconds.
 
@@ -58,10 +73,10 @@ class Measurement:
         name: Of the program.
         is_file: Whether it came from a file.
         ops: How many it has, nested ones and the module included.
-        first: Our first run, which is not among the others: nothing is remembered of a program like it.
+        first: Our first run, without MLIR's verifier, when nothing is remembered of the program.
         ours: Our runs, in order.
         reference: Those of the C++ passes.
-        unverified: Ours without MLIR's verifier, and those of the C++ passes without it between them, in pairs.
+        unverified: Runs of both sides without MLIR's verifier, between the others.
         difference: Where both results first differ, or "" for equal ones.
         memory: The additional memory of either side.
         again: The times of solving, and of solving again.
@@ -74,7 +89,7 @@ class Measurement:
     first: Run
     ours: tuple[Run, ...]
     reference: tuple[Run, ...]
-    unverified: tuple[tuple[Run, Run], ...]
+    unverified: tuple[Unverified, ...]
     difference: str = ""
     memory: Memory | None = None
     again: SolvedAgain | None = None
@@ -106,17 +121,27 @@ class Measurement:
     @property
     def unverified_seconds(self) -> float:
         """The median of the C++ passes without the verifier."""
-        return median(reference.seconds for _, reference in self.unverified)
+        return median(runs.reference.seconds for runs in self.unverified)
 
     @property
     def our_unverified_seconds(self) -> float:
-        """Our median without the verifier."""
-        return median(ours.seconds for ours, _ in self.unverified)
+        """Our median without the verifier, on modules with new tables."""
+        return median(runs.ours.seconds for runs in self.unverified)
 
     @property
     def unverified_ratio(self) -> float:
-        """The median over all alternations of ours by theirs, both without the verifier, by processor time."""
-        return median(ours.cpu_seconds / reference.cpu_seconds for ours, reference in self.unverified)
+        """The median over all alternations of ours, with new tables, by theirs; unverified, by processor time."""
+        return median(runs.ours.cpu_seconds / runs.reference.cpu_seconds for runs in self.unverified)
+
+    @property
+    def repeated_ratio(self) -> float:
+        """The same for modules that come again with the same tables."""
+        return median(runs.again.cpu_seconds / runs.reference.cpu_seconds for runs in self.unverified)
+
+    @property
+    def first_ratio(self) -> float:
+        """Our first run by the median of theirs; unverified, by processor time."""
+        return self.first.cpu_seconds / median(runs.reference.cpu_seconds for runs in self.unverified)
 
     @property
     def our_cpu_seconds(self) -> float:
@@ -205,16 +230,20 @@ def count_ops(module: Any) -> int:
 
 def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
     """Run ours; return its times and the difference of its result from theirs."""
-    run = run_ours(ours)
+    run = run_ours(ours, verify=False)
     comparison = compare(print_module(theirs), print_module(ours))
     return run, "" if comparison.equal else str(comparison)
 
 
-def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, tuple[Run, Run]]]:
+def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, Unverified]]:
     """Return the runs of both sides in turn; of short ones there are more, as they are disturbed more easily."""
-    rounds: list[tuple[Run, Run, tuple[Run, Run]]] = []
+    rounds: list[tuple[Run, Run, Unverified]] = []
     begin = perf_counter()
     while len(rounds) < settings.alternations or (len(rounds) < MANY and perf_counter() - begin < settings.seconds):
-        unverified = run_ours(fresh(), verify=False), run_reference(fresh(), verify=False)
+        unverified = Unverified(
+            run_ours(give_new_tables(fresh(), len(rounds)), verify=False),
+            run_ours(fresh(), verify=False),
+            run_reference(fresh(), verify=False),
+        )
         rounds.append((run_ours(fresh()), run_reference(fresh()), unverified))
     return rounds

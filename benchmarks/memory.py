@@ -80,10 +80,10 @@ def added_memory(side: Side, path: Path) -> int:
     module = copy_module(path.read_bytes(), make_context())
     gc.collect()
     _trim()
-    before = _resident("VmRSS") or _peak()
+    before = _resident("VmRSS") or peak_memory()
     _forget_peak()
     run(module)
-    return (_resident("VmHWM") or _peak()) - before
+    return peak_memory() - before
 
 
 def _trim() -> None:
@@ -106,7 +106,11 @@ def _resident(name: str) -> int:
     return next((int(line.split()[1]) * _KIB for line in lines if line.startswith(f"{name}:")), 0)
 
 
-def _peak() -> int:
+def peak_memory() -> int:
+    """Return the most resident memory that this process has had, in bytes."""
+    if highest := _resident("VmHWM"):
+        return highest
+    # What the process that started this one had counts, too.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * _KIB
 

@@ -63,6 +63,23 @@ def copy_module(bytecode: bytes, context: Any) -> Any:
     return ir.Module.parse(bytecode, context)
 
 
+def give_new_tables(module: Any, number: int) -> Any:
+    """Give a module an attribute that no other one has, and return the module.
+
+    The tables of its bytecode are others then, as they are where locations are others, so that nothing that is kept by
+    their bytes is found.
+
+    Args:
+        module: The module.
+        number: The value of the attribute.
+    """
+    from jaxlib.mlir import ir
+
+    with module.context:
+        module.operation.attributes["benchmarks.run"] = ir.StringAttr.get(str(number))
+    return module
+
+
 def run_ours(module: Any, *, verify: bool = True, by_pass: bool = False) -> Run:
     """Propagate in a module and return the times.
 

@@ -71,6 +71,3 @@ PROGRAMS = (
     Program("distinct", _distinct),
 )
 """Those that run unless others are asked for."""
-
-HUGE = Program("huge", _gpt(232))
-"""Of 100,000 ops; takes minutes."""

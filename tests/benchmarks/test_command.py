@@ -11,13 +11,16 @@ from attrs import evolve
 pytest.importorskip("jaxlib", reason="the other side is in jaxlib")
 
 from benchmarks.__main__ import main
-from benchmarks.markdown import tables
-from benchmarks.measure import Measurement, Settings, Skipped, measure
-from benchmarks.programs import Program
+from benchmarks.markdown import BEGIN, END, tables, write_tables
+from benchmarks.measure import Measurement, Settings, Skipped, Unverified, measure
+from benchmarks.processes import LargeRun, SweptSchedules, measure_large, measure_sweep
+from benchmarks.programs import PROGRAMS, Program
 from benchmarks.programs.distinct import OPS_PER_BLOCK, distinct_program
-from benchmarks.runs import STAGES, Run
+from benchmarks.runs import STAGES, TINY, Run, bytecode_of, copy_module, give_new_tables
 from benchmarks.starts import Starts
-from benchmarks.targets import targets
+from benchmarks.targets import Measured, targets
+from shardy_py.frontends.mlir import parse_module
+from shardy_py.frontends.mlir.bytecode import BytecodeReader
 
 ABORTING = """
 sdy.mesh @mesh = <["a"=2]>
@@ -98,46 +101,83 @@ def test_everything_else_is_measured(report: dict[str, Any]) -> None:
 
 
 def _measurement(name: str, seconds: float, *, ops: int = 1000, is_file: bool = False) -> Measurement:
-    """Return a program for which the C++ passes take a second."""
-    return Measurement(
-        name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), ((Run(seconds, seconds), Run(1, 0.5)),)
-    )
+    """Return a program for which the C++ passes take a second, and half of it without the verifier."""
+    unverified = Unverified(Run(seconds, seconds), Run(seconds, seconds / 2), Run(1, 0.5))
+    return Measurement(name, is_file, ops, Run(9, 9), (Run(seconds, seconds),), (Run(1, 1),), (unverified,))
 
 
-def _verdict(items: list[Measurement], what: str, starts: Starts | None = None) -> tuple[str, float | None]:
-    [actual] = [target for target in targets(items, starts) if what in target.what]
+def _verdict(measured: Measured, what: str) -> tuple[str, float | None]:
+    [actual] = [target for target in targets(measured) if what in target.what]
     return actual.verdict, actual.measured
 
 
 def test_targets_take_the_right_programs() -> None:
-    """A ratio is that of the program made here, files count from 500 ops on, and the worst of them decides."""
-    items = [
-        _measurement("gpt-32", 0.5),
-        _measurement("gpt-128", 2.2),
-        _measurement("gpt-128", 9.0, is_file=True),
-        _measurement("small", 99.0, ops=500, is_file=True),
-    ]
-    assert _verdict(items, "32 layers unrolled") == ("pass", 0.5)
-    assert _verdict(items, "128 layers unrolled") == ("FAIL", 2.2)
-    assert _verdict(items, "in a file") == ("FAIL", 9.0)
-    assert _verdict(items, "growth") == ("FAIL", pytest.approx(4.4))
-    assert _verdict(items, "no two alike") == ("not measured", None)
-    assert _verdict([], "shardy --help", Starts(0.1, 0.2, 0.4, 0.01, 0.9, 0.3)) == ("pass", pytest.approx(400))
+    """A ratio is that of the program made here, by processor time without the verifier."""
+    measured = Measured(
+        [_measurement("gpt-32", 0.25), _measurement("gpt-128", 1.1), _measurement("gpt-128", 9.0, is_file=True)]
+    )
+    assert _verdict(measured, "GPT of 32 layers") == ("pass", 0.5)
+    assert _verdict(measured, "memory, GPT of 128") == ("not measured", None)
+    [large] = [target for target in targets(measured) if target.what == "GPT of 128 layers"]
+    assert (large.verdict, large.measured) == ("FAIL", 2.2)
+    assert _verdict(measured, "growth") == ("FAIL", pytest.approx(4.4))
+    assert _verdict(measured, "no two alike") == ("not measured", None)
+    assert _verdict(measured, "with MLIR's verifier") == ("FAIL", 9.0)
 
 
-def test_targets_without_the_verifier_are_those_of_processor_time() -> None:
-    """Each large program in a file, their median and each small program are compared by processor time."""
-    items = [_measurement(str(ratio), ratio / 2, is_file=True) for ratio in (0.4, 0.8, 2.0)]
-    small = [_measurement("small", 1.0, ops=ops) for ops in (49, 500)]
-    assert _verdict(items + small, "each of the programs in files") == ("FAIL", 2.0)
-    assert _verdict(items + small, "median of the programs in files") == ("pass", 0.8)
-    assert _verdict(small[:1], "50 to 500") == ("not measured", None)
-    assert _verdict(small, "50 to 500") == ("FAIL", 2.0)
+def test_targets_by_size() -> None:
+    """The worst and the median of large files, of small programs, and of small ones that come again."""
+    files = [_measurement(str(ratio), ratio / 2, is_file=True) for ratio in (0.4, 0.8, 2.0)]
+    small = [_measurement("small", seconds, ops=ops) for seconds, ops in ((9.0, 49), (0.7, 50), (0.7, 60), (1.0, 500))]
+    measured = Measured(files + small)
+    assert _verdict(measured, "more than 500 ops: each") == ("FAIL", 2.0)
+    assert _verdict(measured, "more than 500 ops: median") == ("pass", 0.8)
+    assert _verdict(measured, "50 to 500 ops: each") == ("FAIL", 2.0)
+    assert _verdict(measured, "50 to 500 ops: median") == ("FAIL", 1.4)
+    assert _verdict(measured, "come again, with the same tables: each") == ("pass", 1.0)
+    assert _verdict(measured, "come again, with the same tables: median") == ("pass", 0.7)
+    assert _verdict(Measured(small[:1]), "50 to 500 ops: each") == ("not measured", None)
 
 
-def test_a_command_is_compared_with_a_script() -> None:
-    """The whole process of ours is divided by that of the C++ passes."""
-    assert _verdict([], "shardy propagate", Starts(0.1, 0.2, 0.4, 0.01, 0.9, 0.3)) == ("FAIL", pytest.approx(3.0))
+def test_targets_of_processes() -> None:
+    """Starts, a sweep and a large program have their own, which smaller ones neither meet nor miss."""
+    measured = Measured(
+        starts=Starts(0.1, 0.2, 0.4, 0.01, 0.9, 0.3, 1.6),
+        sweep=SweptSchedules(1000, 45.1, 90.0),
+        large=LargeRun(1_000_100, 59.0, 11 * 1024**3),
+    )
+    assert _verdict(measured, "shardy propagate") == ("FAIL", 1.6)
+    assert _verdict(measured, "shardy --help") == ("pass", pytest.approx(400))
+    assert _verdict(measured, "1,000 schedules") == ("FAIL", 45.1)
+    assert _verdict(measured, "a million ops, memory") == ("FAIL", 11)
+    assert [target.verdict for target in targets(measured) if target.what == "a million ops"] == ["pass"]
+    smaller = Measured(sweep=SweptSchedules(100, 4.6, 9.0), large=LargeRun(5000, 0.1, 1024**3))
+    for what in ("1,000 schedules", "a million ops, memory"):
+        assert _verdict(smaller, what) == ("not measured", None)
+
+
+def test_new_tables_are_not_kept_tables() -> None:
+    """A module with new tables is written into other bytes around its ops, and the same module is not."""
+    module = parse_module(TINY)
+    bytecode, context = bytecode_of(module), module.context
+    assert bytecode_of(copy_module(bytecode, context)) == bytecode
+    tables = [BytecodeReader(give_new_tables(copy_module(bytecode, context), number)).tables for number in (0, 1)]
+    assert tables[0] != tables[1]
+
+
+@pytest.mark.slow
+def test_a_large_program_has_processes_of_its_own() -> None:
+    """It has as many ops as were asked for at least, hardly more, and a peak with the whole process in it."""
+    pytest.importorskip("jax", reason="the program is a JAX function")
+    actual = measure_large(1000)
+    assert 1000 <= actual.ops < 1500
+    assert actual.seconds > 0
+    assert actual.peak_bytes > 1e7
+
+
+def test_a_sweep_needs_its_program() -> None:
+    """Without the file there is nothing to sweep."""
+    assert measure_sweep(PROGRAMS, 2) is None
 
 
 def test_a_ratio_compares_runs_that_follow_each_other() -> None:
@@ -151,8 +191,8 @@ def test_a_ratio_compares_runs_that_follow_each_other() -> None:
 def test_unequal_results_fail() -> None:
     """A difference fails the target, however fast it was made."""
     wrong = evolve(_measurement("gpt-2", 0.1), difference="here")
-    assert _verdict([wrong], "unlike") == ("FAIL", 1)
-    assert _verdict([_measurement("gpt-2", 0.1)], "unlike") == ("pass", 0)
+    assert _verdict(Measured([wrong]), "unlike") == ("FAIL", 1)
+    assert _verdict(Measured([_measurement("gpt-2", 0.1)]), "unlike") == ("pass", 0)
 
 
 def test_what_cannot_be_measured_is_left_out() -> None:
@@ -179,9 +219,14 @@ def test_an_unknown_program_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.slow
 def test_tables_of_the_documentation(report: dict[str, Any]) -> None:
     """The report as Markdown has a row per program and per target, all as long as the head."""
-    place, programs, lines = tables(report).split("\n\n")
+    place, lines, _, programs = tables(report).split("\n\n")
     assert place.startswith("2026-01-31, ")
     assert programs.splitlines()[2].startswith(f"| tiny | {2 * OPS_PER_BLOCK + 4} | ")
     assert len(lines.splitlines()) == 2 + len(report["targets"])
     for table in (programs, lines):
         assert len({line.count("|") for line in table.splitlines()}) == 1
+    page = f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n"
+    assert write_tables(report, page) == f"Before.\n{BEGIN}\n\n{tables(report)}\n\n{END}\nAfter.\n"
+    assert write_tables(report, write_tables(report, page)) == write_tables(report, page)
+    with pytest.raises(ValueError, match="no <!-- end"):
+        write_tables(report, BEGIN)

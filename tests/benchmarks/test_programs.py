@@ -12,7 +12,7 @@ pytest.importorskip("jaxlib", reason="the programs are MLIR modules")
 
 from benchmarks.choose import choose_programs
 from benchmarks.measure import count_ops
-from benchmarks.programs import HUGE, PROGRAMS
+from benchmarks.programs import PROGRAMS
 from benchmarks.programs.distinct import OPS_PER_BLOCK, distinct_program
 from benchmarks.targets import SMALL_OPS
 from shardy_py.frontends.mlir import parse_module
@@ -94,15 +94,15 @@ def test_programs_hold_what_they_are_named_after() -> None:
 
 
 def test_programs_are_chosen_by_name_or_path(tmp_path: Path) -> None:
-    """A name stands for a program made here, a path for a file or all modules of a folder; the huge one comes last."""
+    """A name stands for a program made here, a path for a file or all modules of a folder, `all` for all made here."""
     for name in ("b.mlir", "a.mlir", "notes.txt"):
         (tmp_path / name).write_text("module {}")
     (tmp_path / "c.mlir.gz").write_bytes(gzip.compress(b"module {}"))
-    chosen = list(choose_programs(["gpt-8", str(tmp_path)], huge=True))
-    assert [program.name for program in chosen] == ["gpt-8", "a", "b", "c", HUGE.name]
-    assert [program.is_file for program in chosen] == [False, True, True, True, False]
+    chosen = list(choose_programs(["gpt-8", str(tmp_path)]))
+    assert [program.name for program in chosen] == ["gpt-8", "a", "b", "c"]
+    assert [program.is_file for program in chosen] == [False, True, True, True]
     assert chosen[3].make() == "module {}"
-    assert tuple(choose_programs([])) == PROGRAMS
+    assert tuple(choose_programs([])) == tuple(choose_programs(["all"])) == PROGRAMS
     with pytest.raises(OSError, match="no such file"):
         list(choose_programs(["gpt-7"]))
     with pytest.raises(ValueError, match=r"not one of \.mlir"):

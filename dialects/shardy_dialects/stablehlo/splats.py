@@ -23,16 +23,20 @@ _RESHAPING = (BROADCAST, RESHAPE)
 
 def splat_of(value: Value) -> float | None:
     """Return the number that a constant scalar holds, in whatever shape it is written, or None."""
-    text = splat_text(value)
-    try:
-        return None if text is None else _WORDS[text] if text in _WORDS else float(text)
-    except ValueError:
-        return None
+    return _number_in(splat_text(value))
 
 
 def number_of(value: Value) -> float | None:
     """Return the number that a constant scalar holds, which may be infinite, in whatever shape it is written."""
-    return _INFINITIES.get(splat_text(value) or "", splat_of(value))
+    text = splat_text(value)
+    return None if text is None else _INFINITIES[text] if text in _INFINITIES else _number_in(text)
+
+
+def _number_in(text: str | None) -> float | None:
+    try:
+        return None if text is None else _WORDS[text] if text in _WORDS else float(text)
+    except ValueError:
+        return None
 
 
 def splat_text(value: Value) -> str | None:

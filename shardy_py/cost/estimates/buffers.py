@@ -49,6 +49,17 @@ class Ticks:
                 yield max(start, many[number][0]), min(stop, many[number][1])
                 number += 1
 
+    def mask(self) -> int:
+        """Return a number with one bit per time, so that two of them meet where their bits do.
+
+        >>> bin((ticks_between(1, 2) | ticks_between(5, 5)).mask())
+        '0b100110'
+        """
+        bits = 0
+        for start, stop in self.runs:
+            bits |= (1 << stop + 1) - (1 << start)
+        return bits
+
 
 def _last(run: tuple[int, int]) -> int:
     return run[1]
@@ -153,14 +164,16 @@ def _not_in_results(allocated: Sequence[ValueBuffer], temporaries: Iterable[Valu
     """Return the temporary values that fit into the memory of no result, the largest first."""
     # A result that is as large is placed before a temporary value.
     places = sorted((buffer for buffer in allocated if buffer.bytes), key=lambda place: place.bytes)
-    taken = [place.ticks for place in places]
+    # There are hundreds of places, and most temporary values lie in none of them: what is taken are bits.
+    taken = [place.ticks.mask() for place in places]
     left, first = [], len(places)
     for buffer in sorted(temporaries, key=lambda item: -item.bytes):
         while first and places[first - 1].bytes >= buffer.bytes:
             first -= 1
+        bits = buffer.ticks.mask()
         for number in range(first, len(places)):
-            if not any(taken[number].common_runs(buffer.ticks)):
-                taken[number] |= buffer.ticks
+            if not taken[number] & bits:
+                taken[number] |= bits
                 break
         else:
             left.append(buffer)

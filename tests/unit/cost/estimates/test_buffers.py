@@ -25,6 +25,30 @@ def test_ticks_are_sets_of_times(spans):
     assert _times(runs) == _times(first.runs) | _times(second.runs)
     assert all(stop + 1 < start for (_, stop), (start, _) in pairwise(runs))
     assert _times(first.common_runs(second)) == _times(first.runs) & _times(second.runs)
+    assert first.mask() == sum(1 << time for time in _times(first.runs))
+
+
+_SPANS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), min_size=1, max_size=3)
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), _SPANS, st.booleans()), max_size=12))
+def test_the_heap_is_what_lies_in_no_result(described):
+    """The largest values first, each lies in the smallest result that is as large and free at all of its times."""
+    buffers = [
+        ValueBuffer(size, reduce(Ticks.__or__, (ticks_between(at, at + more) for at, more in spans)), is_result=result)
+        for size, spans, result in described
+    ]
+    places = [[item.bytes, _times(item.ticks.runs)] for item in buffers if item.is_result]
+    places.sort(key=lambda place: place[0])
+    expected = [0] * 20
+    for item in sorted((item for item in buffers if not item.is_result), key=lambda item: -item.bytes):
+        times = _times(item.ticks.runs)
+        place = next((place for place in places if place[0] >= item.bytes and not place[1] & times), None)
+        if place is not None:
+            place[1] |= times
+        else:
+            expected = [held + (item.bytes if time in times else 0) for time, held in enumerate(expected)]
+    assert heap_bytes(buffers, 20, reserves_results=True) == expected
 
 
 def _times(runs):
