@@ -43,7 +43,11 @@ def run_compare(
     dask_address: str | None,
     **session_options: Any,
 ) -> None:
-    """Compare schedules on one file; write nothing but the store unless all of it succeeded."""
+    """Compare schedules on one file; write nothing but the store unless all of it succeeded.
+
+    Raises:
+        OptionError: no schedule has a result.
+    """
     check_plot(plot)
     known = None if machine is None else get_machine(machine)
     links = parse_axis_links(axes) or None
@@ -70,10 +74,11 @@ def run_compare(
             store=store,
             progress=progress,
         )
+    best = comparison.best
     origin = origin_of(program, without=("jobs", "limit"))
     write_comparison(comparison, origin, json_file=json_file, plot=plot)
     if save is not None:
-        write_output(save, comparison.best.schedule)
+        write_output(save, best.schedule)
     if json_file != STDOUT:
         print_comparison(comparison, limit=limit, file=sys.stdout)
     if against_jit:
