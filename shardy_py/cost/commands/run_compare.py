@@ -49,7 +49,7 @@ def run_compare(
         OptionError: no schedule has a result.
     """
     check_plot(plot)
-    known = None if machine is None else get_machine(machine)
+    resolved_machine = None if machine is None else get_machine(machine)
     links = parse_axis_links(axes) or None
     program = GivenProgram.of(**session_options)
     with (
@@ -62,7 +62,7 @@ def run_compare(
         comparison = compare_schedules(
             **keywords(program.input),
             schedules=[schedule_argument(item) for item in schedules] or None,
-            machine=known,
+            machine=resolved_machine,
             axes=links,
             layout=layout,
             random=random,
@@ -82,7 +82,7 @@ def run_compare(
     if json_file != STDOUT:
         print_comparison(comparison, limit=limit, file=sys.stdout)
     if against_jit:
-        _print_against_jit(program, comparison, known, {"axes": links, "layout": layout})
+        _print_against_jit(program, comparison, resolved_machine, {"axes": links, "layout": layout})
 
 
 def _print_against_jit(program: GivenProgram, comparison: Comparison, machine: Any, setting: dict[str, Any]) -> None:

@@ -153,15 +153,15 @@ def _not_in_results(allocated: Sequence[ValueBuffer], temporaries: Iterable[Valu
     """Return the temporary values that fit into the memory of no result, the largest first."""
     # A result that is as large is placed before a temporary value.
     places = sorted((buffer for buffer in allocated if buffer.bytes), key=lambda place: place.bytes)
-    taken = [place.ticks for place in places]
-    left, first = [], len(places)
+    occupied = [place.ticks for place in places]
+    remaining, first = [], len(places)
     for buffer in sorted(temporaries, key=lambda item: -item.bytes):
         while first and places[first - 1].bytes >= buffer.bytes:
             first -= 1
         for number in range(first, len(places)):
-            if not any(taken[number].common_runs(buffer.ticks)):
-                taken[number] |= buffer.ticks
+            if not any(occupied[number].common_runs(buffer.ticks)):
+                occupied[number] |= buffer.ticks
                 break
         else:
-            left.append(buffer)
-    return left
+            remaining.append(buffer)
+    return remaining
