@@ -365,5 +365,5 @@ def _refusal(name: str, ops: list[Op]) -> Diagnostic:
         f"{subject} has {lack} and occurs {times}, first as {signature(ops[0])}",
         location=ops[0].location,
         op=ops[0].name,
-        hint="write a rule in a plugin (the coverage report has a stub), or propagate without strict",
+        hint="write a rule in a plugin, from the stub of --stubs or Result.coverage.stubs, or propagate without strict",
     )

@@ -200,7 +200,9 @@ def _checked(program: Program, value: Value, spec: Any, mesh_name: str) -> Tenso
     meshes = program.meshes
     if mesh_name not in meshes and not meshes:
         raise OptionError(
-            Diagnostic("no-mesh", "the module has no mesh to shard over", hint="give one, for example {'data': 4}")
+            Diagnostic(
+                "no-mesh", "the module has no mesh to shard over", hint="give one: mesh={'data': 4} (--mesh data=4)"
+            )
         )
     from shardy_py.api.specs import as_sharding, mesh_of_spec
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import click
 from shardy_py.cli.files import STDOUT, echo_diagnostic, reports_on_stderr
 from shardy_py.cli.main import report_interrupt
 from shardy_py.cli.needs import check_needs
-from shardy_py.errors import Diagnostic, OptionError, ShardyError, did_you_mean
+from shardy_py.errors import Diagnostic, OptionError, RuleWarning, ShardyError, did_you_mean
 from shardy_py.support.texts import as_error
 
 _WHOLE = 10_000
@@ -201,5 +202,21 @@ class Command(NamedInput):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, if every option that was given has an effect, and one of them at most writes to stdout."""
         check_needs(self, ctx)
-        with reports_on_stderr(ctx) if _writes_to_stdout(self, ctx) else nullcontext():
+        with _rule_warnings_as_messages(), reports_on_stderr(ctx) if _writes_to_stdout(self, ctx) else nullcontext():
             return super().invoke(ctx)
+
+
+@contextmanager
+def _rule_warnings_as_messages() -> Iterator[None]:
+    """Print what rule functions are warned of while they run as all other warnings, without Python's own words."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, RuleWarning):
+                echo_diagnostic(str(message))
+            else:
+                show(message, category, *rest, **more)
+
+        warnings.showwarning = show_warning
+        yield

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attrs import fields
+
 from shardy_py.api.annotated_text import annotated_text
 from shardy_py.api.keywords import keywords, narrow
 from shardy_py.api.options import ProgramInput, SessionArguments
@@ -13,6 +15,13 @@ from shardy_py.ir.graph.program import Op, Program
 
 ProgramChange = Callable[[Program, Op], None]
 """Changes a program and its main function, as they are before any pass."""
+
+
+def session_arguments(program_input: ProgramInput) -> SessionArguments:
+    """Return the arguments of `Session.open` among those of another function, such as `propagate`."""
+    values = keywords(program_input)
+    names = [item.name for item in fields(SessionArguments) if item.name in values]
+    return SessionArguments(**{name: values[name] for name in names})
 
 
 def open_changed(source: SessionArguments, change: ProgramChange) -> Session:

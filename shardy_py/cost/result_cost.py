@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from attrs import fields
-
 from shardy_py.api.keywords import keywords
 from shardy_py.api.main_function import argument_names
-from shardy_py.api.options import SessionArguments
 from shardy_py.api.run_again import order_of
 from shardy_py.cost.estimates import Cost
 from shardy_py.cost.local_cost import (
@@ -79,12 +76,11 @@ def count_result(result: Result, local: CountedProgram, machine: MachineLike | N
 
 
 def _estimate(result: Result, machine: MachineLike | None, setting: dict[str, Any]) -> Cost:
+    from shardy_py.cost.reopen import session_arguments
     from shardy_py.cost.session import Session
 
     arguments = arguments_of_run(result)
-    known = keywords(arguments)
-    names = [item.name for item in fields(SessionArguments) if item.name in known]
-    session = Session.open(**{name: known[name] for name in names})
+    session = Session.open(**keywords(session_arguments(arguments)))
     return session.evaluate(order_of(arguments), machine, partitioner="xla", **setting).cost
 
 
@@ -96,8 +92,8 @@ def arguments_of_run(result: Result) -> PropagateArguments:
     """
     if result.given is not None:
         return result.arguments_again()
-    known = result.given_arguments
-    if known is None or known.module is result.module:
+    given_arguments = result.given_arguments
+    if given_arguments is None or given_arguments.module is result.module:
         message = "an estimate propagates the program again, and the run has annotated its module"
         raise OptionError(Diagnostic("no-source", message, hint="call propagate with trace=True, or give it text"))
-    return known
+    return given_arguments

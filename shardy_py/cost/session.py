@@ -400,8 +400,8 @@ class Session:
 
     def rule_of(self, op: Op) -> OpShardingRule | None:
         """Return the sharding rule of an op of `program` or of a finished one."""
-        known = self._rules.get(op.id)
-        return known if known is not None else self.registry.get_sharding_rule(op)
+        rule = self._rules.get(op.id)
+        return rule if rule is not None else self.registry.get_sharding_rule(op)
 
     @cached_property
     def _rules(self) -> dict[int, OpShardingRule]:

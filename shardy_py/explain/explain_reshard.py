@@ -233,12 +233,12 @@ class _Survey:
     def _steps(self, ops: Sequence[Op]) -> Iterator[int]:
         """Yield the steps of the op that makes the tensor and of those that take it."""
         users = {user for user, _ in self.communication.users}
-        known = {op.id for op in ops}
+        op_ids = {op.id for op in ops}
         for step, _ in self.trace.steps_at.get(self.communication.slot, ()):
             is_maker = self.communication.slot in self.trace.labels.results.get(step, ())
             # A return and what flows into a region or out of it have steps of their own: results and edges.
             is_flow = step < 0 or self.trace.labels.of_step[step].name.endswith(EDGE_SUFFIX)
-            if is_maker or (is_flow and not users <= known) or (step >= 0 and ops[step].id in users):
+            if is_maker or (is_flow and not users <= op_ids) or (step >= 0 and ops[step].id in users):
                 yield step
 
     def differences(self) -> Iterator[MovedDimension]:

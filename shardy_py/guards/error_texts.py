@@ -71,7 +71,7 @@ def _attribute_hint(error: AttributeError | ImportError) -> str:
     if isinstance(attributes, Mapping) and name in attributes:
         return f"attributes[{name!r}]"
     known = [item for item in dir(owner) if not item.startswith("_")]
-    return did_you_mean(name, known) or did_you_mean(name, known, likeness=0.5)
+    return did_you_mean(name, known) or did_you_mean(name, known, likeness=0.54)
 
 
 def key_hint(error: BaseException, attributes: Mapping[str, Any]) -> str:

@@ -67,12 +67,10 @@ def refuse_index(values: Sequence[Value], kind: str) -> None:
 def _array_type(value: Value, name: str) -> ArrayType:
     type_ = value.type
     if not isinstance(type_, TensorType) or not type_.is_static or type_.text != _plain(type_):
-        hint = (
-            _NO_INDEX
-            if str(type_) == "index"
-            else "only tensors of static shapes go in and out; give a size as by --size arg0.0=64"
-        )
-        raise _no_array(value, name, hint)
+        hint = "only tensors of static shapes go in and out"
+        if isinstance(type_, TensorType) and not type_.is_static:
+            hint += "; give a size as by --size arg0.0=64"
+        raise _no_array(value, name, _NO_INDEX if str(type_) == "index" else hint)
     if xla_element_type(type_.element_type) is None:
         raise _no_array(value, name, "give its elements a type that numpy has, such as i32 or f32")
     return ArrayType(value.shape, numpy_dtype(type_.element_type))

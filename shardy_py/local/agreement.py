@@ -53,11 +53,11 @@ def disagreeing_factors(shard: Shard, rule: OpShardingRule, *, has_form: bool = 
     lost = _lost_factors(rule, shard)
     in_operands = {factor for mapping in rule.operand_mappings for dim in mapping for factor in dim}
     for factor in mapped_factors:
-        seen = {parts_of_factor[factor] for parts_of_factor in axes if factor in parts_of_factor}
-        is_cut = seen != {()}
+        tensor_axes = {parts_of_factor[factor] for parts_of_factor in axes if factor in parts_of_factor}
+        is_cut = tensor_axes != {()}
         needs_whole = rule.kind(factor) not in local or factor in lost
         is_in_results_only = not has_form and factor not in in_operands
-        if len(seen) > 1 or (is_cut and (needs_whole or is_in_results_only)):
+        if len(tensor_axes) > 1 or (is_cut and (needs_whole or is_in_results_only)):
             result.add(factor)
     return result - set(rule.permutation_factors) if has_form and on_one_mesh else result
 
@@ -105,7 +105,7 @@ def _placed_dims(shard: Shard, number: int, sharding: TensorSharding | None) -> 
 def has_unfit_axes(sharding: TensorSharding | None) -> bool:
     """Return whether a sharding has sub-axes that cannot coexist, such as `"x":(1)2` and `"x":(1)3`."""
     axes = [] if sharding is None else [axis for dim in sharding.dim_shardings for axis in dim.axes if axis.sub_axis]
-    return any(not one.can_coexist(other) for one, other in combinations(axes, 2))
+    return any(not axis.can_coexist(other) for axis, other in combinations(axes, 2))
 
 
 def is_on_one_mesh(shard: Shard) -> bool:

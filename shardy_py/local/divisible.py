@@ -114,9 +114,9 @@ class Padder:
             self._replaced(op, [], types)
 
     def _constant(self, emit: LocalEmitter, op: Op, type_: TensorType) -> Value:
-        known = self.ops.constant(emit, op, type_)
-        if known is not None:
-            return known
+        constant = self.ops.constant(emit, op, type_)
+        if constant is not None:
+            return constant
         return self.ops.resize(emit, self.ops.whole_constant(emit, op), static_shape(type_) or ())
 
     def _pad_op(self, op: Op, types: Sequence[Type]) -> None:

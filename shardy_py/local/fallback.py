@@ -40,6 +40,8 @@ from shardy_py.sharding.tensor import TensorSharding
 from shardy_py.values import define, frozen
 
 Form = Callable[[Op, Shard], Sequence[Value]]
+_ADD_FORM = "give the op a local form: Dialect.op(..., local=)"
+_FORM_REFUSES = "its local form does not take these shardings: give its tensors others"
 _TENSOR_BODY = "its regions compute on whole tensors"
 
 
@@ -190,6 +192,7 @@ class Fallback:
             CannotLocalize: what would have to be gathered or sliced is of a type of a dialect.
         """
         _refuse_foreign_parts(op, shard)
+        hint = _ADD_FORM if form is None else _FORM_REFUSES
         partial = [] if rule is None else reduced_axes(shard, rule)
         if rule is not None:
             results = self._between_meshes(op, shard, rule, form)
@@ -200,9 +203,9 @@ class Fallback:
             if outcome is not None:
                 # Operands that were sliced from what devices have, and whole ones, are there without being gathered.
                 if self._gather_count > count_before:
-                    self._warn(op, reason, "along the dimensions concerned")
+                    self._warn(op, reason, "along the dimensions concerned", hint)
                 return outcome
-        self._warn(op, reason, "whole")
+        self._warn(op, reason, "whole", hint)
         replicated = _resharded(shard, [None] * len(shard.operands), [None] * len(shard.result_shardings), self._gather)
         return Outcome(self.slice_results(shard, replicated, replicated.copy()), tuple(partial))
 
@@ -303,9 +306,7 @@ class Fallback:
             result.append(value)
         return result
 
-    def _warn(
-        self, op: Op, reason: str, extent: str, hint: str = "give the op a local form: Dialect.op(..., local=)"
-    ) -> None:
+    def _warn(self, op: Op, reason: str, extent: str, hint: str = _ADD_FORM) -> None:
         effect = f"the operands are gathered {extent}" if op.operands else "each device makes the results whole"
         message = f"{effect}: {reason}"
         self.warnings.append(Diagnostic("gathered-op", message, op.location, op.name, hint))

@@ -47,13 +47,13 @@ class Instruction:
             UnsupportedError: its tensors have several meshes.
         """
         values, meshes = (*op.operands, *op.results), program.meshes
-        known = [sharding for value in values if (sharding := program.sharding(value)) is not None]
-        if len({item.mesh for item in known}) > 1:
+        known_shardings = [sharding for value in values if (sharding := program.sharding(value)) is not None]
+        if len({item.mesh for item in known_shardings}) > 1:
             message = "the tensors of the op are sharded over several meshes"
             hint = "reshard them to one mesh first"
             raise UnsupportedError(Diagnostic("several-meshes", message, op.location, op.name, hint))
         shardings = [
-            program.sharding(value) or TensorSharding.fully_closed(known[0].mesh, len(_shape(value.type)))
+            program.sharding(value) or TensorSharding.fully_closed(known_shardings[0].mesh, len(_shape(value.type)))
             for value in values
         ]
         types = [_padded(value.type, item, meshes) for value, item in zip(values, shardings, strict=True)]

@@ -98,7 +98,7 @@ class ManualBorder:
         """Return the change in which the moved axes of a dimension are gathered, or the reverse of it."""
         change = Change.between(self.shard, shape, self.outer if outside else self.inner, None)
         pairs = zip(change.before, self._moved, strict=True)
-        rest = [axes[: len(axes) - len(moved)] if moved else axes for axes, moved in pairs]
+        remaining_axes = [axes[: len(axes) - len(moved)] if moved else axes for axes, moved in pairs]
         if reverse:
-            return Change(shape, change.mesh, rest, change.before)
-        return Change(shape, change.mesh, change.before, rest)
+            return Change(shape, change.mesh, remaining_axes, change.before)
+        return Change(shape, change.mesh, change.before, remaining_axes)

@@ -65,10 +65,10 @@ def slice_along(
 def gathered_before_slice(shard: Shard, value: Value, target: TensorSharding | None) -> Value | None:
     """Return the parts under a target sharding of what a value was sliced from, or None if the device lacks them."""
     slice_op = value.defining_op
-    known = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
-    if slice_op is None or known is None:
+    local_source = shard.local_of(slice_op.operands[0]) if slice_op is not None and slice_op.name == ALL_SLICE else None
+    if slice_op is None or local_source is None:
         return None
-    wider, sharding = known
+    wider, sharding = local_source
     columns = [(parts_of(shard, sharding, dim), parts_of(shard, target, dim)) for dim in range(len(value.shape))]
     if any(parts is not None and parts != target_parts for parts, target_parts in columns):
         return gathered_before_slice(shard, slice_op.operands[0], target)
@@ -82,9 +82,9 @@ def common_sharding(shard: Shard, before: TensorSharding | None, after: TensorSh
     if before is None or after is None or shard.mesh(before) != shard.mesh(after):
         return None
     dims = []
-    for one, other in zip(before.dim_shardings, after.dim_shardings, strict=True):
-        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one.axes, other.axes, strict=False))
-        dims.append(type(one)(tuple(axis for axis, _ in pairs)))
+    for before_dim, after_dim in zip(before.dim_shardings, after.dim_shardings, strict=True):
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(before_dim.axes, after_dim.axes, strict=False))
+        dims.append(type(before_dim)(tuple(axis for axis, _ in pairs)))
     return TensorSharding(before.mesh, tuple(dims))
 
 

@@ -82,9 +82,9 @@ class PermutationResolver:
             shardings: The shardings of its operands and results.
         """
         form = local_form(op, self.semantics)
-        known = next((sharding for sharding in shardings if sharding is not None), None)
-        if form is None or known is None:
-            return None, known
+        first_sharding = next((sharding for sharding in shardings if sharding is not None), None)
+        if form is None or first_sharding is None:
+            return None, first_sharding
         meshes, count = self.program.meshes, len(op.operands)
         block = Block(self.program)
         emit = LocalEmitter(self.program, block, self.next_channel)
@@ -108,9 +108,9 @@ class PermutationResolver:
             results = form(op, evolve(shard, operands=block.arguments))
         except CannotLocalize:
             emit.erase_after(None)
-            return None, known
+            return None, first_sharding
         emit.op(REGION_RETURN, results)
-        return block, known
+        return block, first_sharding
 
     def _moves(self, op: Op) -> bool:
         """Return whether an op sends elements to other devices."""

@@ -46,8 +46,8 @@ class Change:
         cls, shard: Shard, shape: Sequence[int], before: TensorSharding | None, after: TensorSharding | None
     ) -> Change:
         """Return the change from one sharding to another; None is the whole tensor."""
-        known = before if before is not None else after
-        mesh = Mesh() if known is None else shard.mesh(known)
+        sharding = before if before is not None else after
+        mesh = Mesh() if sharding is None else shard.mesh(sharding)
         return cls(shape, mesh, _axes(before, len(shape)), _axes(after, len(shape)))
 
     @property
@@ -159,7 +159,7 @@ def _moved(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim) -> t
 
     Where all communication is written already, and where the dialect cannot send pieces, such dimensions are left, too.
     """
-    left = list(per_dim)
+    remaining_axes = list(per_dim)
     for dim, axes in enumerate(per_dim):
         if not axes or change.nests(dim) or shard.is_resolved:
             continue
@@ -169,8 +169,8 @@ def _moved(shard: Shard, value: Value, change: Change, per_dim: AxesPerDim) -> t
         )
         moved = shard.ops.windows(shard, value, dim, sharding, _windows(change, dim, value.shape[dim]))
         if moved is not None:
-            value, left[dim] = moved, ()
-    return value, left
+            value, remaining_axes[dim] = moved, ()
+    return value, remaining_axes
 
 
 def _windows(change: Change, dim: int, shard_size: int) -> Windows:

@@ -44,9 +44,9 @@ def broken(candidate: Candidate, reason: str, *, hint: str = "") -> Diagnostic:
 
 
 def _way_out(candidate: Candidate) -> str:
-    return (
-        f"block it by its name {candidate.name!r}, or uninstall it" if candidate.origin else "mend it, or leave it out"
-    )
+    if not candidate.origin:
+        return "mend it, or leave it out"
+    return f"its ops have no rules without it; mend it, block it by its name {candidate.name!r}, or uninstall it"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import RuleError, ShardyError
-from shardy_py.guards.error_texts import describe_error
+from shardy_py.guards.error_texts import describe_error, location_of
 from shardy_py.guards.guard import Guard
 from shardy_py.ir.graph.attributes import freeze, shared_key, shared_look
 from shardy_py.ir.graph.dynamic_sizes import has_dynamic_size
@@ -173,7 +173,8 @@ def _call_rule_function(op: Op, resolved: ResolvedDefinition, options: RuleOptio
         rule = _call_on_view(op, resolved, options)
     if isinstance(rule, RuleSpec):
         if resolved.rule is not rule:
-            warn_at(unmarked_factors(rule, op.name, guard.owner), guard.function)
+            location = location_of(guard.function)
+            warn_at(unmarked_factors(rule, op.name, guard.owner, location), guard.function)
         rule = evolve(guard, function=rule).call(op)
     if rule is None:
         return None

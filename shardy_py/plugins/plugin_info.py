@@ -52,8 +52,10 @@ class PluginInfo:
 
 
 def with_problems(info: PluginInfo, clashes: Iterable[tuple[list[str], Diagnostic]]) -> PluginInfo:
-    """Return the state of a plugin with the clashes it is part of."""
+    """Return the state of a plugin with the clashes it is part of, in which the first owner's part is used."""
     problems = tuple(
-        problem for owners, problem in clashes if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
+        evolve(problem, hint=f"{problem.hint}; until then that of {owners[0]} is used")
+        for owners, problem in clashes
+        if any(f"{owner},".startswith(f"{info.owner},") for owner in owners)
     )
     return evolve(info, problems=info.problems + problems) if problems else info

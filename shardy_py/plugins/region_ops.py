@@ -22,6 +22,12 @@ def _is_count(flow: Any, attribute: Any, number: Any) -> None:
         raise PluginError(Diagnostic("invalid-data-flow", message))
 
 
+def _is_function(cost: Any, attribute: Any, function: Any) -> None:
+    if not callable(function):
+        message = f"{attribute.name} of {type(cost).__name__} is {shown(function)}, not a function of a value"
+        raise PluginError(Diagnostic("invalid-cost", message))
+
+
 _IS_OPTIONAL_COUNT = validators.optional(_is_count)
 
 
@@ -173,8 +179,8 @@ class CountedLoopCost(CostOpInterface):
         first_operand: The number of the operand that is the lower bound; the upper bound and the step follow.
     """
 
-    constant: Callable[[Value], int | None]
-    first_operand: int = 0
+    constant: Callable[[Value], int | None] = field(validator=_is_function)
+    first_operand: int = field(default=0, validator=_is_count)
 
     def get_region_runs(self, op: Op) -> Sequence[float | None]:
         """Return the number of runs of the only region."""

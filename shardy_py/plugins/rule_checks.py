@@ -12,7 +12,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.errors import Diagnostic, RuleError, RuleWarning
-from shardy_py.guards.error_texts import location_of, shown
+from shardy_py.guards.error_texts import location_of, shorten_location, shown
 from shardy_py.guards.guard import Guard, InvalidAnswer
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.rule_attributes import RULE_ATTRIBUTE, with_written_reductions
@@ -135,16 +135,17 @@ def find_notices(definitions: Iterable[OpDefinition], owners: Mapping[str, str])
 
 def _unmarked(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
     if isinstance(definition.rule, RuleSpec):
-        yield from unmarked_factors(definition.rule, definition.name, owner)
+        yield from unmarked_factors(definition.rule, definition.name, owner, definition.location)
 
 
-def unmarked_factors(spec: RuleSpec, op: str, owner: str) -> Iterator[Diagnostic]:
+def unmarked_factors(spec: RuleSpec, op: str, owner: str, location: str) -> Iterator[Diagnostic]:
     """Yield a notice for a rule with unmarked factors that only operands have.
 
     Args:
         spec: The rule.
         op: The name of its op.
         owner: The words that name who defines it.
+        location: The line that defines it, or "".
     """
     if not spec.unmarked:
         return
@@ -158,7 +159,9 @@ def unmarked_factors(spec: RuleSpec, op: str, owner: str) -> Iterator[Diagnostic
         f' pass_through="{names}" if every shard gives the same result'
     )
     hint += f"; the rule is defined by {owner}" if owner else ""
-    yield Diagnostic("unmarked-factor", message, op=op, hint=hint, excerpt=excerpt(spec.text))
+    yield Diagnostic(
+        "unmarked-factor", message, shorten_location(location), op=op, hint=hint, excerpt=excerpt(spec.text)
+    )
 
 
 def _without_return(definition: OpDefinition, owner: str) -> Iterator[Diagnostic]:
@@ -189,10 +192,10 @@ def _last_steps(steps: Sequence[dis.Instruction]) -> list[dis.Instruction]:
 
 
 def warn_at(notices: Iterable[Diagnostic], function: object) -> None:
-    """Warn of each notice once, at the location of the function that returned the rule."""
-    file, _, line = location_of(function).rpartition(":")
+    """Warn of each notice once, at its location, which is in the module of a function."""
     known = getattr(function, "__globals__", {}).setdefault("__warningregistry__", {})
     for notice in notices:
+        file, _, line = notice.location.rpartition(":")
         message = RuleWarning(notice.show("warning"))
         warnings.warn_explicit(message, RuleWarning, file or "a plugin", int(line or 0), registry=known)
 

@@ -84,19 +84,19 @@ def make_tables(
         sections: The cells.
         words: The headings of the columns with words, which stand left; the others are numbers.
     """
-    known = [[list(row) for row in rows] for rows in sections]
+    rows_by_section = [[list(row) for row in rows] for rows in sections]
     are_words = [heading in words for heading in headings]
-    table = _table(title, headings, known, are_words)
+    table = _table(title, headings, rows_by_section, are_words)
     if fits(table, console):
         return [table]
     columns = [
-        _Column(heading.replace(" ", "\n"), [row[number] for rows in known for row in rows], is_words)
+        _Column(heading.replace(" ", "\n"), [row[number] for rows in rows_by_section for row in rows], is_words)
         for number, (heading, is_words) in enumerate(zip(headings, are_words, strict=True))
     ]
     groups = list(_groups(columns, console.width))
     titles = [title, *([""] * (len(groups) - 1))]
     return [
-        _narrow_table(own_title, columns, group, known, console.width)
+        _narrow_table(own_title, columns, group, rows_by_section, console.width)
         for own_title, group in zip(titles, groups, strict=True)
     ]
 

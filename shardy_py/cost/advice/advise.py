@@ -7,10 +7,10 @@ from itertools import chain, zip_longest
 from math import prod
 from typing import Any
 
-from attrs import evolve, field, fields
+from attrs import evolve, field
 
 from shardy_py.api.keywords import keywords, narrow, takes
-from shardy_py.api.options import ProgramInput, PropagateArguments, SessionArguments
+from shardy_py.api.options import ProgramInput, PropagateArguments
 from shardy_py.api.program_source import DEFAULT_OPTIONS, SessionOptions
 from shardy_py.cost.advice.arguments import (
     AdviceOptions,
@@ -27,6 +27,7 @@ from shardy_py.cost.advice.layouts import ArgumentShardings
 from shardy_py.cost.advice.pricing import Figures, Goal, Judge, Shardings
 from shardy_py.cost.advice.reshard_candidates import conflicting_shardings, idle_axes
 from shardy_py.cost.communications import moved_slot
+from shardy_py.cost.reopen import session_arguments
 from shardy_py.cost.session import Session, session_labels
 from shardy_py.errors import ShardyError
 from shardy_py.extensions import function
@@ -70,9 +71,8 @@ def advise_again(arguments: PropagateArguments, options: AdviceOptions) -> Advic
     Raises:
         ShardyError: an option is not valid.
     """
-    known = {**keywords(arguments), "keep_names": True}
-    names = [item.name for item in fields(SessionArguments) if item.name in known]
-    return advise_session(Session.open(**{name: known[name] for name in names}), options)
+    session = Session.open(**{**keywords(session_arguments(arguments)), "keep_names": True})
+    return advise_session(session, options)
 
 
 def advise_session(session: Session, options: AdviceOptions) -> Advice:
@@ -255,10 +255,10 @@ class _Search:
         """Return constraints without those that the later ones make superfluous."""
         constraints = [advised.constraint for advised in chosen]
         for constraint in [item.constraint for item in chosen[:-1]]:
-            rest = [other for other in constraints if other is not constraint]
-            figures, without = (self.judge.price(_joined(items)) for items in (constraints, rest))
+            remaining = [other for other in constraints if other is not constraint]
+            figures, without = (self.judge.price(_joined(items)) for items in (constraints, remaining))
             if figures is not None and without is not None and self.goal.score(without) <= self.goal.score(figures):
-                constraints = rest
+                constraints = remaining
         if len(constraints) == len(chosen):
             return chosen
         result = []

@@ -70,10 +70,10 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
     for members in groups.values():
         members = _members_of_one_type(members)
         ids = [input_ids.get(slot) for slot, _ in members]
-        known = tuple(dict.fromkeys(number for number in ids if number is not None))
+        known_ids = tuple(dict.fromkeys(number for number in ids if number is not None))
         slots = tuple(slot for slot, _ in members)
         # A tensor that is not in the program as it was given cannot be constrained there.
-        if not known or None in ids:
+        if not known_ids or None in ids:
             continue
         first = members[0][1]
         names = tuple(dict.fromkeys(labels.printed(slot) for slot in slots))
@@ -82,7 +82,7 @@ def find_places(session: Session, labels: Labels) -> dict[int, SourceLineTensors
         behind = tuple(slot for slot in behind if slot in input_ids and slot not in slots)
         place = SourceLineTensors(
             slots,
-            known,
+            known_ids,
             names,
             first.owning_op.name,
             first.type,

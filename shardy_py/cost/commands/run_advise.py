@@ -41,13 +41,13 @@ def run_advise(
     **session_options: Any,
 ) -> None:
     """Print advice for one program."""
-    known = None if machine is None else get_machine(machine)
+    resolved_machine = None if machine is None else get_machine(machine)
     memory = None if budget_memory is None else parse_size(budget_memory)
     program = GivenProgram.of(**session_options)
     if inputs:
         advice = function("advise_inputs")(
             **keywords(program.input),
-            machine=known,
+            machine=resolved_machine,
             minimise=minimise or "time",
             budget_memory=memory,
             options=program.options,
@@ -57,7 +57,7 @@ def run_advise(
     with progress_bar("Advising", total=trials) as progress:
         advice = advise(
             **keywords(program.input),
-            machine=known,
+            machine=resolved_machine,
             axes=parse_axis_links(axes) or None,
             schedule=None if schedule is None else schedule_argument(schedule),
             minimise=minimise,

@@ -43,9 +43,13 @@ def run_compare(
     dask_address: str | None,
     **session_options: Any,
 ) -> None:
-    """Compare schedules on one file; write nothing but the store unless all of it succeeded."""
+    """Compare schedules on one file; write nothing but the store unless all of it succeeded.
+
+    Raises:
+        OptionError: no schedule has a result.
+    """
     check_plot(plot)
-    known = None if machine is None else get_machine(machine)
+    resolved_machine = None if machine is None else get_machine(machine)
     links = parse_axis_links(axes) or None
     program = GivenProgram.of(**session_options)
     with (
@@ -58,7 +62,7 @@ def run_compare(
         comparison = compare_schedules(
             **keywords(program.input),
             schedules=[schedule_argument(item) for item in schedules] or None,
-            machine=known,
+            machine=resolved_machine,
             axes=links,
             layout=layout,
             random=random,
@@ -70,14 +74,15 @@ def run_compare(
             store=store,
             progress=progress,
         )
+    best = comparison.best
     origin = origin_of(program, without=("jobs", "limit"))
     write_comparison(comparison, origin, json_file=json_file, plot=plot)
     if save is not None:
-        write_output(save, comparison.best.schedule)
+        write_output(save, best.schedule)
     if json_file != STDOUT:
         print_comparison(comparison, limit=limit, file=sys.stdout)
     if against_jit:
-        _print_against_jit(program, comparison, known, {"axes": links, "layout": layout})
+        _print_against_jit(program, comparison, resolved_machine, {"axes": links, "layout": layout})
 
 
 def _print_against_jit(program: GivenProgram, comparison: Comparison, machine: Any, setting: dict[str, Any]) -> None:

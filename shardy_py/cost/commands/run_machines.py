@@ -22,11 +22,11 @@ def run_machines(files: Sequence[str], *, as_json: bool) -> None:
         OptionError: a file holds no machine.
     """
     from_files = {Path(file).name: read_machine(Path(file)) for file in files}
-    known = from_files or {name: get_machine(name) for name in machine_names()}
+    machines = from_files or {name: get_machine(name) for name in machine_names()}
     if as_json:
-        click.echo(machines_json(known))
+        click.echo(machines_json(machines))
     else:
-        print_machines(known, file=sys.stdout)
+        print_machines(machines, file=sys.stdout)
 
 
 def run_calibrate(output: str | None, name: str, *, as_json: bool) -> None:

@@ -41,7 +41,7 @@ def run_search(
     """Search on one file; the table goes to stderr where the schedule goes to stdout."""
     require_optuna()
     check_plot(plot)
-    known = None if machine is None else get_machine(machine)
+    resolved_machine = None if machine is None else get_machine(machine)
     links = parse_axis_links(axes) or None
     program = GivenProgram.of(**session_options)
     with (
@@ -51,7 +51,7 @@ def run_search(
     ):
         result = search_schedule(
             **keywords(program.input),
-            machine=known,
+            machine=resolved_machine,
             axes=links,
             layout=layout,
             minimise=minimise,

@@ -164,17 +164,17 @@ def _not_in_results(allocated: Sequence[ValueBuffer], temporaries: Iterable[Valu
     """Return the temporary values that fit into the memory of no result, the largest first."""
     # A result that is as large is placed before a temporary value.
     places = sorted((buffer for buffer in allocated if buffer.bytes), key=lambda place: place.bytes)
-    # There are hundreds of places, and most temporary values lie in none of them: what is taken are bits.
-    taken = [place.ticks.mask() for place in places]
-    left, first = [], len(places)
+    # There are hundreds of places, and most temporary values lie in none of them: occupied ticks are bits.
+    occupied = [place.ticks.mask() for place in places]
+    remaining, first = [], len(places)
     for buffer in sorted(temporaries, key=lambda item: -item.bytes):
         while first and places[first - 1].bytes >= buffer.bytes:
             first -= 1
         bits = buffer.ticks.mask()
         for number in range(first, len(places)):
-            if not taken[number] & bits:
-                taken[number] |= bits
+            if not occupied[number] & bits:
+                occupied[number] |= bits
                 break
         else:
-            left.append(buffer)
-    return left
+            remaining.append(buffer)
+    return remaining

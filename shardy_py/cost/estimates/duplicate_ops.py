@@ -39,9 +39,9 @@ class OpKeys:
         """Return a number of the attributes of an op, the same for equal ones; None where they cannot be compared."""
         parts = shared_parts(op.attributes)
         same = None if parts is None else tuple(map(identity, parts))
-        known = self._known.get(same)
-        if known is not None:
-            return known[0]
+        entry = self._known.get(same)
+        if entry is not None:
+            return entry[0]
         items: object = tuple(sorted(op.attributes.items(), key=lambda item: item[0]))
         try:
             number = self._numbers.setdefault(items, len(self._numbers))
@@ -113,12 +113,12 @@ def _replace_results(section: Section) -> Mapping[int, Tensor]:
     replaced: dict[int, Tensor] = {}
     for node in combined:
         for key, tensor in _parts(node):
-            other = alone.pop(key, None)
-            if other is None or any(user.op.name == ALL_REDUCE for user in other.outputs[0].users):
+            separate_node = alone.pop(key, None)
+            if separate_node is None or any(user.op.name == ALL_REDUCE for user in separate_node.outputs[0].users):
                 continue
-            _replace(other.outputs[0], tensor)
-            replaced[identity(other.outputs[0])] = tensor
-            _move(section, node, other.position)
+            _replace(separate_node.outputs[0], tensor)
+            replaced[identity(separate_node.outputs[0])] = tensor
+            _move(section, node, separate_node.position)
     return replaced
 
 

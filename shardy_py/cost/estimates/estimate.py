@@ -168,8 +168,8 @@ class _Estimator:
             return self._moved(node, priced)
         if self._is_folded(node):
             return NOTHING
-        own = [item.transfer.kind for item in priced if item.halo is None]
-        if "all_reduce" in own or (own and not kind.may_communicate):
+        transfer_kinds = [item.transfer.kind for item in priced if item.halo is None]
+        if "all_reduce" in transfer_kinds or (transfer_kinds and not kind.may_communicate):
             return self._moved(node, priced)
         rule = self.flattener.rule_of(op)
         work = counter.count(op, kind, rule)
@@ -247,8 +247,8 @@ class _Estimator:
             None if seconds is None else root.runs * seconds,
             root.op.location,
         )
-        known = self.ops.get(root.op.id)
-        self.ops[root.op.id] = op_cost if known is None else _sum(known, op_cost)
+        earlier = self.ops.get(root.op.id)
+        self.ops[root.op.id] = op_cost if earlier is None else _sum(earlier, op_cost)
 
     def _add_copies(self, op: Op, runs: float, moved: float) -> None:
         """Add what copies of values cost, once for all runs of the op that they are made for."""
@@ -256,8 +256,8 @@ class _Estimator:
             return
         seconds = None if self.machine is None else moved / self.machine.memory_bandwidth
         op_cost = OpCost(op.id, op.name, "", runs, 0.0, 0.0, moved, seconds, op.location)
-        known = self.ops.get(op.id)
-        self.ops[op.id] = op_cost if known is None else _sum(known, op_cost)
+        earlier = self.ops.get(op.id)
+        self.ops[op.id] = op_cost if earlier is None else _sum(earlier, op_cost)
 
     def _seconds(self, kernel: CostKernel, operations: float, moved: float) -> float | None:
         """Return the time of one run of a kernel: a roofline; for a collective, that of the copies besides it."""
@@ -288,19 +288,19 @@ class _Estimator:
             yield f"{combined} all-reduces become {groups}, as {self.profile.name} combines them"
 
 
-def _sum(one: OpCost, other: OpCost) -> OpCost:
+def _sum(first: OpCost, second: OpCost) -> OpCost:
     """Return the cost of an op that runs in two places."""
-    seconds = None if one.seconds is None or other.seconds is None else one.seconds + other.seconds
+    seconds = None if first.seconds is None or second.seconds is None else first.seconds + second.seconds
     return OpCost(
-        one.op_id,
-        one.name,
-        one.result,
-        one.runs + other.runs,
-        one.flops + other.flops,
-        one.transcendentals + other.transcendentals,
-        one.bytes + other.bytes,
+        first.op_id,
+        first.name,
+        first.result,
+        first.runs + second.runs,
+        first.flops + second.flops,
+        first.transcendentals + second.transcendentals,
+        first.bytes + second.bytes,
         seconds,
-        one.location,
+        first.location,
     )
 
 

@@ -85,9 +85,9 @@ class WorkCounter:
     def count(self, op: Op, kind: OpKind, rule: OpShardingRule | None) -> Work:
         """Return the operations of an op that is not control flow."""
         key = self._look(op, kind, rule)
-        known = None if key is None else self._known.get(key)
-        if known is not None:
-            return known[0]
+        entry = None if key is None else self._known.get(key)
+        if entry is not None:
+            return entry[0]
         work = self._count(op, kind, rule)
         if self._profile.follows_results and (masked := self._masked(op, kind, rule)):
             work = evolve(work, local=work.local + masked)

@@ -294,10 +294,10 @@ class Lifetimes:
         if identity(output) not in self.groups or identity(operand) not in self.groups:
             return
         ours, theirs = self.groups[identity(output)], self.groups[identity(operand)]
-        now = self._spans[identity(output)][0]
+        start = self._spans[identity(output)][0]
         is_placed = ours.is_result and (theirs.is_result or theirs.is_argument)
-        meet_only_now = all(run == (now, now) for run in ours.ticks.common_runs(theirs.ticks))
-        if ours.bytes == theirs.bytes and not is_placed and meet_only_now:
+        meet_only_at_start = all(run == (start, start) for run in ours.ticks.common_runs(theirs.ticks))
+        if ours.bytes == theirs.bytes and not is_placed and meet_only_at_start:
             self.groups.join(identity(operand), identity(output))
             self.replaced.add(identity(operand))
 

@@ -73,14 +73,14 @@ def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
     makers = [_makers(node) for node in reduces[0].node.section.nodes]
     bits = {item.node.position: 1 << number for number, item in enumerate(reduces)}
     needed = _needed_reduces(makers, bits)
-    left = reduces
+    remaining = reduces
     if any(needed.values()):
         places = {position: place for place, position in enumerate(_post_order(reduces[0].node.section, makers))}
-        left = sorted(reduces, key=lambda item: places[item.node.position])
-    while left:
-        part, part_bits, size = [left[0]], bits[left[0].node.position], left[0].transfer.bytes
-        key = (left[0].group, left[0].node.depth)
-        for item in left[1:]:
+        remaining = sorted(reduces, key=lambda item: places[item.node.position])
+    while remaining:
+        part, part_bits, size = [remaining[0]], bits[remaining[0].node.position], remaining[0].transfer.bytes
+        key = (remaining[0].group, remaining[0].node.depth)
+        for item in remaining[1:]:
             if (item.group, item.node.depth) != key:
                 continue
             if size + item.transfer.bytes > most or needed[item.node.position] & part_bits:
@@ -89,13 +89,13 @@ def _groups(reduces: list[Priced], most: float) -> Iterator[list[Priced]]:
             part_bits |= bits[item.node.position]
             size += item.transfer.bytes
         yield part
-        left = [item for item in left if not bits[item.node.position] & part_bits]
+        remaining = [item for item in remaining if not bits[item.node.position] & part_bits]
         if len(part) > 1:
             # What depends on one of them depends on all that any of them does.
             combined_bits = part_bits
             for item in part:
                 combined_bits |= needed[item.node.position]
-            for item in left:
+            for item in remaining:
                 if needed[item.node.position] & part_bits:
                     needed[item.node.position] |= combined_bits
 

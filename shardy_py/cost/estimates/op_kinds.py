@@ -101,9 +101,9 @@ class OpKinds:
 
     def of(self, op: Op) -> OpKind:
         """Return the kind of an op."""
-        known = self._by_name.get(op.name)
-        if known is not None:
-            return known
+        kind = self._by_name.get(op.name)
+        if kind is not None:
+            return kind
         traits = self.registry.get_traits(op)
         kind = self._others.get((op.name, traits))
         if kind is None:

@@ -64,9 +64,9 @@ class LocalSizes:
 
     def bytes(self, value: Value) -> int:
         """Return the bytes of a value on one device."""
-        known = self._value_bytes.get(value.id)
-        if known is not None:
-            return known
+        size = self._value_bytes.get(value.id)
+        if size is not None:
+            return size
         key = (value.type, self.sharding(value))
         size = self._bytes.get(key)
         if size is None:

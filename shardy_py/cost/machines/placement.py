@@ -58,10 +58,10 @@ class MeshPlacement:
         Raises:
             OptionError: the mesh does not fit the machine.
         """
-        known = self.links_of(mesh)
+        link_parts = self.links_of(mesh)
         ranges: dict[Link, list[tuple[int, int]]] = {}
         for axis in axes:
-            for part in _sub_parts(axis, mesh, known.get(axis.name, ())):
+            for part in _sub_parts(axis, mesh, link_parts.get(axis.name, ())):
                 ranges.setdefault(part.link, []).append((part.stride, part.stride * part.size))
         return tuple(
             LinkPart(link, end // start, start)

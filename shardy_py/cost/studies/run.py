@@ -82,20 +82,20 @@ def _run_sweep(
     warnings: list[Diagnostic],
 ) -> list[StudyOutcome]:
     """Return the outcomes of a program on a mesh and a machine, with where they come from; add to the warnings."""
-    known = None if machine is None else get_machine(machine)
-    priced = priced_input(program.input(mesh), known)
+    resolved_machine = None if machine is None else get_machine(machine)
+    priced = priced_input(program.input(mesh), resolved_machine)
     session, make_source = open_program(priced, study.options)
     schedules, seeds = _schedules(study, session)
     warnings += (*session.warnings, *session.unknown_op_names(*_named_in_study(study)))
-    sweep = Sweep(session, Setting(schedules[0], known), make_source)
+    sweep = Sweep(session, Setting(schedules[0], resolved_machine), make_source)
     meshes = session.problem.table.meshes.values()
     text = "; ".join(",".join(f"{axis.name}={axis.size}" for axis in item.axes) for item in meshes)
     provenance = Provenance(
         program=program.name,
         program_sha256=sha256(program.file.read_bytes()).hexdigest(),
         mesh=text,
-        machine="" if known is None else known.name,
-        profile="" if known is None else known.profile,
+        machine="" if resolved_machine is None else resolved_machine.name,
+        profile="" if resolved_machine is None else resolved_machine.profile,
         shardy_py=version("shardy_py"),
         jaxlib=jaxlib_version(),
     )

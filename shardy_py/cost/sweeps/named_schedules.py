@@ -74,12 +74,12 @@ def named_schedules(schedules: Schedules, registry: Registry | None = None) -> t
     Raises:
         OptionError: there is no such schedule, one cannot be written as TOML, or two have the same name.
     """
-    known = registry or Registry()
+    registry = registry or Registry()
     all_named: list[NamedSchedule] = []
     names = map(str, schedules) if isinstance(schedules, Mapping) else repeat("")
     items = schedules.values() if isinstance(schedules, Mapping) else schedules
     for number, (name, item) in enumerate(zip(names, items, strict=False)):
-        named = item if isinstance(item, NamedSchedule) else _named(item, number, known)
+        named = item if isinstance(item, NamedSchedule) else _named(item, number, registry)
         named = evolve(named, name=name or named.name)
         if any(named.name == other.name for other in all_named):
             message = f"two schedules are named {named.name!r}"
@@ -100,10 +100,14 @@ def without_entries(item: NamedSchedule, prefix: str = "") -> Iterator[NamedSche
     levels = item.schedule.levels
     for number, level in enumerate(levels):
         for index, entry in enumerate(level.entries):
-            rest = level.entries[:index] + level.entries[index + 1 :]
-            left = (*levels[:number], *([evolve(level, entries=rest)] if rest else ()), *levels[number + 1 :])
-            if left:
-                schedule = evolve(item.schedule, levels=left)
+            other_entries = level.entries[:index] + level.entries[index + 1 :]
+            remaining_levels = (
+                *levels[:number],
+                *([evolve(level, entries=other_entries)] if other_entries else ()),
+                *levels[number + 1 :],
+            )
+            if remaining_levels:
+                schedule = evolve(item.schedule, levels=remaining_levels)
                 yield NamedSchedule(f"{prefix}without {number}.{index} {entry}", schedule)
 
 

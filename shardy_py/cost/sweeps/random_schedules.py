@@ -86,8 +86,8 @@ def random_schedules(kinds: Iterable[SweepOpKind], count: int, *, seed: int = 0)
         count: How many.
         seed: The seed that they are drawn from.
     """
-    known = tuple(kinds)
-    return tuple(NamedSchedule(f"random-{seed}-{i}", _draw(known, f"{seed}/{i}")) for i in range(count))
+    all_kinds = tuple(kinds)
+    return tuple(NamedSchedule(f"random-{seed}-{i}", _draw(all_kinds, f"{seed}/{i}")) for i in range(count))
 
 
 def choose_schedules(

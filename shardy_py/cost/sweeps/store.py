@@ -216,7 +216,7 @@ class SweepStore:
         different = ", ".join(name for name in names if header.get(name) != self._header.get(name))
         if different:
             shown = different if different.isprintable() else repr(different)
-            raise self._problem(f"the store is of another sweep: {shown[:_MAX_TEXT]} differ", 1)
+            raise self._problem(f"the store is of another sweep, with another {shown[:_MAX_TEXT]}", 1)
 
     def _problem(self, message: str, line: int) -> OptionError:
         hint = "give the file of the same program, machine, first schedule and version, or one that does not exist"

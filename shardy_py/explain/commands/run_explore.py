@@ -42,16 +42,16 @@ def run_explore(
     if output is None and model_explorer is None:
         message = "there is nothing to write"
         raise OptionError(Diagnostic("option-conflict", message, hint="give -o page.html, or --model-explorer DIR"))
-    known = None if machine is None else get_machine(machine)
+    resolved_machine = None if machine is None else get_machine(machine)
     program = GivenProgram.of(file=file, **session_options)
     arguments = SessionArguments(**keywords(program.input), **program.options.run_options())
     options = ExploreOptions(
         schedule=None if schedule is None else schedule_argument(schedule),
         against=None if against is None else schedule_argument(against),
         variants=tuple(Variant(Path(variant).stem, Path(variant)) for variant in variants),
-        machine=known,
+        machine=resolved_machine,
         proposals=proposals,
-        sweep=_sweep(program, known, random) if sweep else None,
+        sweep=_sweep(program, resolved_machine, random) if sweep else None,
         title="stdin" if file == "-" else Path(file).name,
     )
     with step_bar(options.step_count) as steps:

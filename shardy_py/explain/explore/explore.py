@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import fields
-
 from shardy_py.api.keywords import keywords
 from shardy_py.api.options import ProgramInput, SessionArguments
 from shardy_py.cost.machines.toml import MachineLike
+from shardy_py.cost.reopen import session_arguments
 from shardy_py.cost.sweeps.comparison import Comparison
 from shardy_py.explain.explain_reshard import ReshardExplainer
 from shardy_py.explain.explore.collect import Order, collect
@@ -95,10 +94,7 @@ def explore_again(program_input: ProgramInput, options: ExploreOptions) -> Page:
         program_input: The arguments of `propagate`.
         options: The options of the page.
     """
-    known = keywords(program_input)
-    names = [item.name for item in fields(SessionArguments) if item.name in known]
-    session = SessionArguments(**{name: known[name] for name in names})
-    return explore(session, options)
+    return explore(session_arguments(program_input), options)
 
 
 def _orders(options: ExploreOptions) -> Sequence[Order]:

@@ -77,7 +77,11 @@ def read_like_jit(
         return import_like_jit(source, frontend, semantics), ()
     except ConversionError as error:
         message = f"the program is propagated as it is, and jax.jit may decide otherwise: {error}"
-        return None, (Diagnostic("not-like-jit", message, hint="give like='passes' to have it so without a warning"),)
+        return None, (
+            Diagnostic(
+                "not-like-jit", message, hint="give like='passes' (--like passes) to have it so without a warning"
+            ),
+        )
 
 
 def import_like_jit(source: Any, frontend: Frontend, semantics: OpSemantics) -> Program:

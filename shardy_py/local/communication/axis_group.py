@@ -84,10 +84,10 @@ class AxisGroup:
     def closed(self, sharding: TensorSharding | None, rank: int) -> TensorSharding:
         """Return the sharding of a tensor as far as it says where data is; equal ones are one object."""
         key = identity(sharding), rank
-        known = self._closed.get(key)
-        if known is None:
-            known = self._closed[key] = sharding, _closed(sharding, self.mesh_name, rank)
-        return known[1]
+        entry = self._closed.get(key)
+        if entry is None:
+            entry = self._closed[key] = sharding, _closed(sharding, self.mesh_name, rank)
+        return entry[1]
 
     def _without(self, sharding: TensorSharding) -> TensorSharding | None:
         if sharding.unreduced_axes:

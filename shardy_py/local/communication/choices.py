@@ -146,7 +146,7 @@ class ModeChoices:
         sources = list(map(source_of, op.operands))
         if any(value.id in self.partial_values for value in (*sources, *op.results)):
             raise UnfitAxes
-        now = [choice.operand_modes[op.id, number][0] for number in range(len(op.operands))]
+        operands = [choice.operand_modes[op.id, number][0] for number in range(len(op.operands))]
         results = [choice.value_modes[value.id][0] for value in op.results]
         summed = [axis for value in op.results for route in self.routes.of(value) for axis in route.summed_axes]
         partial = group.own_axes(summed)
@@ -154,20 +154,20 @@ class ModeChoices:
             self.by_value[item.id].value_modes[item.id][SHARDED] if item.id in self.by_value else None
             for item in sources
         ]
-        if not partial and not any(map(group.shards, (*now, *results, *held))):
+        if not partial and not any(map(group.shards, (*operands, *results, *held))):
             return
         if not self._is_flexible(op):
             return
         rule = self.semantics.get_sharding_rule(op)
         runs = self.counts.of_block(op.parent)
-        key = self.known.key(op, self.semantics, rule, (*now, *results, *held), partial, runs)
+        key = self.known.key(op, self.semantics, rule, (*operands, *results, *held), partial, runs)
         if self.known.recall(key, op, choice):
             return
-        for number, sharding in enumerate(now):
+        for number, sharding in enumerate(operands):
             choice.operand_modes[op.id, number] = (sharding, group.without(sharding))
         for value, sharding in zip(op.results, results, strict=True):
             choice.value_modes[value.id] = (sharding, group.without(sharding))
-        if partial or any(map(group.shards, (*now, *results))):
+        if partial or any(map(group.shards, (*operands, *results))):
             choice.modes, choice.current = (SHARDED, WHOLE), SHARDED
         elif rule is not None and self._shard_along_gathered(op, choice, rule):
             choice.modes = (SHARDED, WHOLE)

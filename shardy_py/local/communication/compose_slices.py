@@ -86,12 +86,12 @@ def _sends_more(
         return False
     after = _op_bytes(composed_op, sharding, mesh, ops, semantics)
     sent_bytes = [_op_bytes(item, end, mesh, ops, semantics) for item, end in ends if end is not None]
-    known = [item for item in sent_bytes if item is not None]
-    if after is None or len(known) < len(sent_bytes):
+    known_bytes = [item for item in sent_bytes if item is not None]
+    if after is None or len(known_bytes) < len(sent_bytes):
         return False
     between = bytes_to(routes, producer.results[0], routes.sharding(op.operands[0]), mesh)
     behind = bytes_to_users(op, routes.sharding(op.results[0]), routes, mesh)
-    return after + bytes_to_users(op, sharding, routes, mesh) > sum(known) + between + behind
+    return after + bytes_to_users(op, sharding, routes, mesh) > sum(known_bytes) + between + behind
 
 
 def _op_bytes(op: Op, sharding: TensorSharding, mesh: Mesh, ops: LocalOps, semantics: OpSemantics) -> float | None:

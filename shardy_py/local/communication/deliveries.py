@@ -141,10 +141,10 @@ class Delivery:
         A user may take a sharded value though it gives whole results, and have its local form send what it needs.
         """
         modes = mode_of(self.producer), *map(mode_of, self.users)
-        known = self._known.get(modes)
-        if known is None:
-            known = self._known[modes] = self._ship(*modes)
-        return known
+        shipment = self._known.get(modes)
+        if shipment is None:
+            shipment = self._known[modes] = self._ship(*modes)
+        return shipment
 
     def _ship(self, mode: int, *user_modes: int) -> Shipment:
         source, summed = self._sources[mode], self._summed(mode)
@@ -187,13 +187,13 @@ class Delivery:
 
     def _summed(self, mode: int) -> tuple[AxisRef, ...]:
         """Return the axes along which the value is partial in a mode of its producer."""
-        now = self.routes[0].summed_axes
+        summed_axes = self.routes[0].summed_axes
         if mode == self.producer.current:
-            return now
+            return summed_axes
         if mode == SHARDED:
-            return (*now, *self.producer.partial)
-        group_axes = self.group.own_axes(now)
-        return tuple(axis for axis in now if axis not in group_axes)
+            return (*summed_axes, *self.producer.partial)
+        group_axes = self.group.own_axes(summed_axes)
+        return tuple(axis for axis in summed_axes if axis not in group_axes)
 
     def _bytes(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> float:
         total = 0.0
@@ -212,12 +212,14 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
-        known = [user for user in users if user is not None]
+        user_choices = [user for user in users if user is not None]
         has_steps = any(route.steps for route in routes)
         if not routes or (not has_steps and (not is_static(value) or not _is_flexible(producer, users))):
             continue
-        if len(known) < len(users) or not can_replace_collectives(value, producer, routes, known, choices.group):
-            for choice in (producer, *known):
+        if len(user_choices) < len(users) or not can_replace_collectives(
+            value, producer, routes, user_choices, choices.group
+        ):
+            for choice in (producer, *user_choices):
                 choice.pin()
             continue
         definition = value.owner if isinstance(value.owner, Block) else value.owner.parent
@@ -225,7 +227,7 @@ def deliveries(choices: ModeChoices) -> Iterator[Delivery]:
         block = choices.counts.placement(definition, [route.user for route in routes])
         sent = sent_now(routes, choices)
         runs = choices.counts.of_block(block)
-        yield Delivery(value, producer, routes, known, choices.group, block, runs, sent, shipments)
+        yield Delivery(value, producer, routes, user_choices, choices.group, block, runs, sent, shipments)
 
 
 def _is_flexible(producer: ModeChoice, users: Sequence[ModeChoice | None]) -> bool:

@@ -78,12 +78,14 @@ def _exchange(
     if any(axis.name in other_axes for axis in held.axes()):
         return None
     brought = sum(bytes_to(routes, sources[number], held, mesh) for number in numbers)
-    now = sum(bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers)
+    operand_bytes = sum(
+        bytes_to(routes, sources[number], routes.sharding(op.operands[number]), mesh) for number in numbers
+    )
     ends = routes.sharding(op.operands[0]), routes.sharding(op.results[0])
     if len(numbers) == 1:
-        now = min(now, collected_bytes(op, held, *ends, mesh, ops))
+        operand_bytes = min(operand_bytes, collected_bytes(op, held, *ends, mesh, ops))
     current = routes.sharding(op.results[0])
-    before = now + bytes_to_users(op, current, routes, mesh)
+    before = operand_bytes + bytes_to_users(op, current, routes, mesh)
     after = brought + exchanged + bytes_to_users(op, held, routes, mesh)
     if after >= before:
         return None
@@ -163,10 +165,10 @@ def collected_bytes(
         parts = item.sharded_size(mesh)
         if parts > 1 and (result is None or not result.of_dimension(dim).axes):
             factors.append(ops.collected(op, dim, parts))
-    known = [factor for factor in factors if factor is not None]
-    if not known or len(known) < len(factors):
+    known_factors = [factor for factor in factors if factor is not None]
+    if not known_factors or len(known_factors) < len(factors):
         return float("inf")
-    return sum(known) * shard_bytes(op.results[0].type, result, mesh)
+    return sum(known_factors) * shard_bytes(op.results[0].type, result, mesh)
 
 
 def _passes(rule: OpShardingRule, dim: int, rank: int) -> bool:

@@ -108,14 +108,14 @@ def _best_of(best: Attempt[Form], attempt: Callable[[Sequence[Pass]], Attempt[Fo
         return best.form
     for fewer in _fewer(passes):
         try:
-            other = attempt(fewer)
+            candidate = attempt(fewer)
         except ShardyError:
             # It needs a pass to be converted.
             continue
-        if not fewer and best.sent <= other.sent + _LEAST_LOSS:
+        if not fewer and best.sent <= candidate.sent + _LEAST_LOSS:
             return best.form
-        if other.sent < best.sent - _LEAST_LOSS:
-            best = other
+        if candidate.sent < best.sent - _LEAST_LOSS:
+            best = candidate
     return best.form
 
 
@@ -124,6 +124,6 @@ def _fewer(passes: Sequence[Pass]) -> Iterator[Sequence[Pass]]:
     yield ()
     yield [evolve(item, joins_axes=False) if isinstance(item, PlanCommunicationPass) else item for item in passes]
     for kind in (PlanCommunicationPass, CombinePartialSumsLatePass):
-        rest = [item for item in passes if not isinstance(item, kind)]
-        if len(rest) < len(passes):
-            yield rest
+        remaining = [item for item in passes if not isinstance(item, kind)]
+        if len(remaining) < len(passes):
+            yield remaining

@@ -55,14 +55,22 @@ class KnownModes:
 
     def recall(self, key: Hashable | None, op: Op, choice: ModeChoice) -> bool:
         """Give an op the modes that are known under a key; return whether there are some."""
-        known = None if key is None else self._known.get(key)
-        if known is None:
+        similar_choice = None if key is None else self._known.get(key)
+        if similar_choice is None:
             return False
-        choice.operand_modes.update({(op.id, number): modes for (_, number), modes in known.operand_modes.items()})
-        choice.value_modes.update(zip((value.id for value in op.results), known.value_modes.values(), strict=True))
-        choice.modes, choice.current, choice.work = known.modes, known.current, known.work
-        choice.partial, choice.reduction, choice.sent = known.partial, known.reduction, list(known.sent)
-        choice.collected = {(op.id, number): sent for (_, number), sent in known.collected.items()}
+        choice.operand_modes.update(
+            {(op.id, number): modes for (_, number), modes in similar_choice.operand_modes.items()}
+        )
+        choice.value_modes.update(
+            zip((value.id for value in op.results), similar_choice.value_modes.values(), strict=True)
+        )
+        choice.modes, choice.current, choice.work = similar_choice.modes, similar_choice.current, similar_choice.work
+        choice.partial, choice.reduction, choice.sent = (
+            similar_choice.partial,
+            similar_choice.reduction,
+            list(similar_choice.sent),
+        )
+        choice.collected = {(op.id, number): sent for (_, number), sent in similar_choice.collected.items()}
         return True
 
     def remember(self, key: Hashable | None, choice: ModeChoice) -> None:

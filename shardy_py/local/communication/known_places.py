@@ -70,11 +70,11 @@ def _change(
     if held is None or mesh is None or held.unreduced_axes:
         return False
     moves = [move for number in numbers if (move := _bring(op, number, held.closed_like(), mesh, ops, routes))]
-    now = _sent(op, numbers, routes, mesh)
+    before = _sent(op, numbers, routes, mesh)
     after = sum(move.sent for move in moves) + bytes_to_users(op, held, routes, mesh)
-    if not moves or after >= now:
+    if not moves or after >= before:
         return False
-    change = CommunicationChange(f"{op.name} writes where its place is", now, after, op.location)
+    change = CommunicationChange(f"{op.name} writes where its place is", before, after, op.location)
     _write_at_owner(op, moves, held.closed_like(), routes)
     _replace(op, ops, routes)
     return change

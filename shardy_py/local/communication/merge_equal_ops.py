@@ -62,9 +62,9 @@ def merge_equal_ops(block: Block, semantics: OpSemantics, is_repeatable: Callabl
         key = _key(op, semantics, is_repeatable)
         if key is None:
             continue
-        other = first.setdefault(key, op)
-        if other is not op:
-            for value, same in zip(op.results, other.results, strict=True):
+        equal_op = first.setdefault(key, op)
+        if equal_op is not op:
+            for value, same in zip(op.results, equal_op.results, strict=True):
                 value.replace_all_uses_with(same)
             op.erase()
 

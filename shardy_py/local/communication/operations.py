@@ -48,5 +48,5 @@ def operations_of(op: Op, rule: OpShardingRule, semantics: OpSemantics) -> float
 def _shapes(values: Sequence[Value]) -> tuple[tuple[int, ...], ...] | None:
     """Return the shapes of values; None where one is not static."""
     shapes = [static_shape(value.type) for value in values]
-    known = tuple(shape for shape in shapes if shape is not None)
-    return known if len(known) == len(shapes) else None
+    static_shapes = tuple(shape for shape in shapes if shape is not None)
+    return static_shapes if len(static_shapes) == len(shapes) else None

@@ -106,11 +106,11 @@ class OwnExchanges:
                 return None
             if parts > 1 and moved_axes:
                 factors.append(self.ops.collected(op, dim, parts) if len(moved_axes) == len(item.axes) else None)
-        known = [factor for factor in factors if factor is not None]
-        if not known or len(known) < len(factors):
+        known_factors = [factor for factor in factors if factor is not None]
+        if not known_factors or len(known_factors) < len(factors):
             return None
         shards = zip(op.results, results, strict=True)
-        return sum(known) * sum(shard_bytes(value.type, result, self.mesh) for value, result in shards)
+        return sum(known_factors) * sum(shard_bytes(value.type, result, self.mesh) for value, result in shards)
 
     def _is_special(
         self, mapping: Sequence[Sequence[int]], sharding: TensorSharding | None, rule: OpShardingRule

@@ -103,11 +103,11 @@ class PartialDelivery:
     def cost(self, mode_of: ModeOf) -> float:
         """Return the bytes that a device sends for the value."""
         modes = mode_of(self.producer), *map(mode_of, self.users)
-        known = self._known.get(modes)
-        if known is None:
-            known = self._sent(self.source(mode_of), self.targets(mode_of), is_partial=self.is_partial(mode_of))
-            self._known[modes] = known
-        return known
+        sent_bytes = self._known.get(modes)
+        if sent_bytes is None:
+            sent_bytes = self._sent(self.source(mode_of), self.targets(mode_of), is_partial=self.is_partial(mode_of))
+            self._known[modes] = sent_bytes
+        return sent_bytes
 
     def is_scattered(self, source: TensorSharding, targets: Sequence[TensorSharding]) -> bool:
         """Return whether one reduce-scatter brings partial results to all complete targets."""
@@ -145,14 +145,14 @@ def partial_deliveries(choices: PartialChoices) -> Iterator[PartialDelivery]:
     for value in choices.values:
         producer, routes = choices.by_value[value.id], choices.routes.of(value)
         users = [choices.by_use.get((route.user.id, route.number)) for route in routes]
-        known = [user for user in users if user is not None]
-        if not routes or all(len(choice.modes) == 1 for choice in (producer, *known)):
+        user_choices = [user for user in users if user is not None]
+        if not routes or all(len(choice.modes) == 1 for choice in (producer, *user_choices)):
             continue
-        is_fit = is_static(value) and len(known) == len(users)
-        is_fit = is_fit and can_replace_collectives(value, producer, routes, known, choices.kind.group)
+        is_fit = is_static(value) and len(user_choices) == len(users)
+        is_fit = is_fit and can_replace_collectives(value, producer, routes, user_choices, choices.kind.group)
         has_other_sums = bool(routes[0].summed_axes) and not choices.is_produced_partial(value)
         if not is_fit or has_other_sums:
-            for choice in (producer, *known):
+            for choice in (producer, *user_choices):
                 choice.pin()
             continue
-        yield PartialDelivery(value, producer, routes, known, choices, sent_now(routes, choices))
+        yield PartialDelivery(value, producer, routes, user_choices, choices, sent_now(routes, choices))

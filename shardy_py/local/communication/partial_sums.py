@@ -31,7 +31,7 @@ from shardy_py.local.communication.rewriting import (
     reshard,
     set_shardings,
 )
-from shardy_py.local.communication.routes import Route
+from shardy_py.local.communication.routes import Route, erase_unused_steps
 from shardy_py.local.communication.solve import Improvement, improvements
 from shardy_py.sharding.combiner import Combiner, reduction_op_text
 from shardy_py.sharding.op_attributes import AxisRefList
@@ -152,10 +152,7 @@ def _deliver(program: Program, delivery: PartialDelivery, item: Improvement, con
             context.partial_values[delivery.value.id] = _marked(delivery, source)
         for route in routes:
             route.user.set_operand(route.number, arrived)
-    depths = {step: depth for route in delivery.routes for depth, step in enumerate(route.steps)}
-    for step in sorted(depths, key=lambda step: -depths[step]):
-        if not step.results[0].uses:
-            step.erase()
+    erase_unused_steps(delivery.routes)
 
 
 def _all_reduce(program: Program, delivery: PartialDelivery, source: TensorSharding, routes: Sequence[Route]) -> Value:

@@ -12,7 +12,7 @@ from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.local.communication.deliveries import Delivery, ModeOf, current_mode
 from shardy_py.local.communication.mode_choice import SHARDED, WHOLE, ModeChoice
 from shardy_py.local.communication.report import CommunicationChange
-from shardy_py.local.communication.routes import Route
+from shardy_py.local.communication.routes import Route, erase_unused_steps
 from shardy_py.local.communication.solve import Improvement, Movement
 from shardy_py.sharding.combiner import reduction_op_text
 from shardy_py.sharding.op_attributes import AxisRefList
@@ -65,9 +65,9 @@ def has_changed_delivery(delivery: Movement, item: Improvement) -> bool:
 
 def first_names(names: Iterable[str]) -> str:
     """Return the first names of a list, and the number of the others."""
-    known = list(names)
-    rest = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return ", ".join(known[:_MOST_NAMES]) + rest
+    all_names = list(names)
+    suffix = f" and {len(all_names) - _MOST_NAMES} more" if len(all_names) > _MOST_NAMES else ""
+    return ", ".join(all_names[:_MOST_NAMES]) + suffix
 
 
 def set_shardings(program: Program, choice: ModeChoice, mode: int) -> None:
@@ -105,10 +105,7 @@ def _deliver(program: Program, delivery: Delivery, mode_of: ModeOf) -> None:
             arrived = reshard(program, value, target, block, anchor)
         for route in routes:
             route.user.set_operand(route.number, arrived)
-    depths = {step: depth for route in delivery.routes for depth, step in enumerate(route.steps)}
-    for step in sorted(depths, key=lambda step: -depths[step]):
-        if not step.results[0].uses:
-            step.erase()
+    erase_unused_steps(delivery.routes)
 
 
 def first_user(block: Block, routes: Sequence[Route]) -> Op:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import field
 
@@ -101,6 +101,14 @@ def source_of(value: Value) -> Value:
         value = producer.operands[0]
         producer = value.defining_op
     return value
+
+
+def erase_unused_steps(routes: Iterable[Route]) -> None:
+    """Erase the steps of routes whose results nothing uses any more, the last ones first."""
+    depths = {step: depth for route in routes for depth, step in enumerate(route.steps)}
+    for step in sorted(depths, key=lambda step: -depths[step]):
+        if not step.results[0].uses:
+            step.erase()
 
 
 def _summed_axes(step: Op) -> Iterator[AxisRef]:

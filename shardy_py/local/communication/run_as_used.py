@@ -62,14 +62,16 @@ def _run_as_used(op: Op, facts: ProgramFacts) -> CommunicationChange | None:
         return None
     if any(route.summed_axes or route.sharding != target for route in routes):
         return None
-    now = [facts.routes.sharding(value) for value in op.operands]
-    wanted = _operand_shardings(rule, target)
-    if wanted is None or not all(_is_handed_on(rule, number, item) for number, item in enumerate(now)):
+    current_shardings = [facts.routes.sharding(value) for value in op.operands]
+    target_shardings = _operand_shardings(rule, target)
+    if target_shardings is None or not all(
+        _is_handed_on(rule, number, item) for number, item in enumerate(current_shardings)
+    ):
         return None
     before, after = 0.0, 0.0
     moves: list[tuple[int, Value, TensorSharding, Block]] = []
-    for number, (value, end) in enumerate(zip(op.operands, wanted, strict=True)):
-        current = now[number] or TensorSharding.fully_closed(target.mesh, end.rank)
+    for number, (value, end) in enumerate(zip(op.operands, target_shardings, strict=True)):
+        current = current_shardings[number] or TensorSharding.fully_closed(target.mesh, end.rank)
         if end.is_equivalent(current):
             continue
         source = unmoved(value)

@@ -108,8 +108,8 @@ class RunCounts:
             return _UNKNOWN_TRIPS
         runs: Sequence[float | None] = cost.get_region_runs(op)
         number = next(n for n, region in enumerate(op.regions) if region is block.parent)
-        known = runs[number] if number < len(runs) else None
-        return _UNKNOWN_TRIPS if known is None else known
+        trips = runs[number] if number < len(runs) else None
+        return _UNKNOWN_TRIPS if trips is None else trips
 
     def _has_back_edge(self, op: Op) -> bool:
         flow = self.semantics.get_data_flow(op) if op.regions else None

@@ -226,8 +226,8 @@ class _Costs:
     def _collected(self, user: ModeChoice) -> float:
         """Return the cost of a user that computes whole results from the sharded value."""
         costs = [user.collected.get((route.user.id, route.number)) for route in self.item.routes]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if known else INFINITE
+        known_costs = [cost for cost in costs if cost is not None]
+        return sum(known_costs) if known_costs else INFINITE
 
     def _cost(self, producer: int, users: int) -> float:
         source, numbers = self.item.producer, self._numbers

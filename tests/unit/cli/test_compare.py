@@ -94,6 +94,18 @@ def test_whatever_propagate_takes_for_a_program(module: str, shardy: Any) -> Non
     assert shardy("compare", "-", *arguments, "--jobs", "2", stdin=BARE).stdout == alone.stdout
 
 
+def test_no_schedule_has_a_result(module: str, shardy: Any) -> None:
+    """A program whose cost cannot be told is an error, and nothing is written."""
+    cost = "class Cost(CostOpInterface):\n    def get_flops(self, op):\n        return -1\n\n\n"
+    plugin = TOY_PLUGIN.replace("toy = ", f"from shardy_py.plugins import CostOpInterface\n\n{cost}toy = ")
+    Path("toy.py").write_text(plugin.replace('rule="i j -> i j")', 'rule="i j -> i j", cost=Cost())'))
+    Path(module).write_text(BARE)
+    arguments = (module, *MACHINE, "--mesh", "a=2", "--in-sharding", "arg0=a,None", "--plugin", "toy.py")
+    done = shardy("compare", *arguments, "--json", "out.json")
+    assert (done.exit_code, done.stdout, Path("out.json").exists()) == (2, "", False)
+    assert done.stderr.count("get_flops returned -1") == len(BUILTIN)
+
+
 def test_without_a_machine(layer: str, shardy: Any) -> None:
     """Bytes are counted then, and no times."""
     assert shardy("compare", layer, "--jobs", "1").stdout.startswith(f"{len(BUILTIN)} schedules by bytes")

@@ -188,5 +188,21 @@ def test_each_warning_is_printed_once(line: str, shardy: Any) -> None:
     )
     done = shardy(*line.split(), "--plugin", "toy.py")
     assert done.exit_code == 0
+    assert done.stderr.count("toy.py:3: warning: 'toy.f' op: no result has the factor k") == 1
     assert done.stderr.count("[unmarked-factor]") == 1
     assert done.stderr.count("[sharding-reduced]") == 1
+
+
+def test_a_warning_of_a_rule_that_a_function_returns_is_printed_as_others_are(shardy: Any) -> None:
+    """It has the line of the function, and no words of Python's own."""
+    Path("toy.py").write_text(
+        "import shardy_py as sdy\ntoy = sdy.Dialect('toy')\ntoy.op('toy.f', rule=lambda op: sdy.rule('i k -> i'))\n\n"
+        "@sdy.hookimpl\ndef shardy_register_dialects():\n    return [toy]\n"
+    )
+    op = """func.func @main(%x: tensor<8x4xf32>) -> tensor<8xf32> {
+      %0 = "toy.f"(%x) : (tensor<8x4xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }"""
+    done = shardy("rules", "-", "--plugin", "toy.py", stdin=op)
+    assert done.stderr.startswith("toy.py:3: warning: 'toy.f' op: no result has the factor k")
+    assert "RuleWarning" not in done.stderr

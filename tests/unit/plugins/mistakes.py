@@ -355,6 +355,15 @@ COSTS = {
     "a cost that is not made": ("toy.op('toy.f', cost=lambda: None)", "cost returned None, not a cost"),
     "a cost that fails to be made": ("toy.op('toy.f', cost=lambda: 1 // 0)", "cost raised ZeroDivisionError"),
     "a number is made as a cost": ("toy.op('toy.f', cost=lambda: 3)", "does not say what an op costs"),
+    "the bound of a counted loop is a text": (
+        "from shardy_py.plugins import CountedLoopCost\ntoy.op('toy.f', cost=CountedLoopCost('steps'))",
+        "constant of CountedLoopCost is 'steps', not a function of a value",
+    ),
+    "the attributes of a value": (
+        cost("get_flops", "return op.operands[0].attributes['n']"),
+        # No hint: no member of a value is like that.
+        ":6 [cost]\n  hint: defined by",
+    ),
     "a misspelt cost": (cost("get_flop", "return 3"), "did you mean get_flops?"),
     "a cost without self": (COST.format("def get_flops(op):\n        return 3"), "is self missing?"),
     "flops raise": (cost("get_flops", "return 1 // 0"), "get_flops raised ZeroDivisionError"),

@@ -102,7 +102,7 @@ def test_a_broken_plugin_is_an_error_that_says_how_to_block_it(install):
     with pytest.raises(PluginError, match="no module named 'missing'") as error:
         Registry.from_entry_points()
     assert "plugin 'broken' from package-b 1.0" in error.value.diagnostics[0].message
-    assert "block it by its name 'broken'" in error.value.diagnostics[0].hint
+    assert "no rules without it; mend it, block it by its name 'broken'" in error.value.diagnostics[0].hint
 
 
 def test_a_blocked_plugin_is_not_imported(install):

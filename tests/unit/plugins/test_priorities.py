@@ -79,6 +79,7 @@ def test_a_clash_takes_nothing_else_down() -> None:
     assert registry.owners["same.f"] == "plugin 'one', dialect 'one'"
     (problem,) = [item for item in registry.problems if item.code == "op-clash"]
     assert problem.message == "the op is defined by plugin 'one', dialect 'one' and by plugin 'two', dialect 'two'"
+    assert problem.hint.endswith("until then that of plugin 'one', dialect 'one' is used")
     assert {info.name for info in registry.plugins if problem in info.problems} == {"one", "two"}
     with pytest.raises(PluginError, match=r"same\.f"):
         Registry.from_entry_points(plugins=plugins)

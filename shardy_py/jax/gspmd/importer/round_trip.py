@@ -5,8 +5,9 @@ HLO text of a program that was lowered with the Shardy partitioner has them, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from attrs import evolve
 
@@ -24,12 +25,19 @@ from shardy_py.sharding import grammar
 from shardy_py.sharding.lexer import Cursor
 from shardy_py.sharding.mesh import Mesh
 from shardy_py.sharding.parse import parse_attribute
-from shardy_py.sharding.tensor import TensorShardingPerValue
+from shardy_py.sharding.rule import OpShardingRule
+from shardy_py.sharding.tensor import TensorSharding, TensorShardingPerValue
 
 _SHARDING = "xla.sdy.sharding"
 _RULE = "xla.sdy.sharding_rule"
 _GROUP_ID = "xla.sdy.sharding_group_id"
 _DIRECTION = "xla.sdy.allowed_direction"
+_NOTATIONS: dict[type[Any], str] = {
+    TensorSharding: "#sdy.sharding<...>",
+    TensorShardingPerValue: "#sdy.sharding_per_value<[...]>",
+    OpShardingRule: "#sdy.op_sharding_rule<...>",
+}
+_T = TypeVar("_T")
 
 
 def read_shardings(program: Program) -> None:
@@ -46,7 +54,7 @@ def read_shardings(program: Program) -> None:
         texts = frontend_attributes(op.attributes)
         target = str(op.attributes.get(TARGET, "")).rpartition(PREFIX)[2]
         if _GROUP_ID in texts and target == "ShardingGroup":
-            add_group_member(op.operands[0], int(str(texts[_GROUP_ID]).split(":", 1)[0]), at=op)
+            add_group_member(op.operands[0], _group_number(texts[_GROUP_ID], op), at=op)
             op.erase()
         elif _DIRECTION in texts and target == "PropagationBarrier":
             # It is the number of a direction with its type.
@@ -55,6 +63,13 @@ def read_shardings(program: Program) -> None:
             _read_op(op, target, texts)
         elif _RULE in texts:
             _read_rule(op, texts)
+
+
+def _group_number(text: Any, op: Op) -> int:
+    number = str(text).partition(":")[0].strip()
+    if not number.isdecimal():
+        raise _malformed("the number of a sharding group", text, op)
+    return int(number)
 
 
 def drop_texts(op: Op) -> None:
@@ -72,10 +87,34 @@ def read_text(text: Any, op: Op) -> Any:
     Raises:
         ParseError: it cannot be read.
     """
-    try:
+    with _located(op.location, op.name):
         return parse_attribute(_unquoted(text))
+
+
+@contextmanager
+def _located(location: str = "", op: str = "") -> Iterator[None]:
+    """Give errors the location of an op, as those in a text are of no file."""
+    try:
+        yield
     except ShardyError as error:
-        raise ParseError(*(evolve(item, location=op.location, op=op.name) for item in error.diagnostics)) from None
+        raise ParseError(*(evolve(item, location=location, op=op) for item in error.diagnostics)) from None
+
+
+def _read_value(text: Any, op: Op, kind: type[_T]) -> _T:
+    """Return the value of a kind in a text.
+
+    Raises:
+        ParseError: it cannot be read, or is of another kind.
+    """
+    value = read_text(text, op)
+    if not isinstance(value, kind):
+        raise _malformed(_NOTATIONS[kind], text, op)
+    return value
+
+
+def _malformed(expected: str, text: Any, op: Op) -> ParseError:
+    message = f"expected {expected}, but found {_unquoted(text)}"
+    return ParseError(Diagnostic("malformed-module", message, op.location, op.name))
 
 
 def _unquoted(text: Any) -> str:
@@ -83,19 +122,17 @@ def _unquoted(text: Any) -> str:
 
 
 def _read_meshes(program: Program) -> None:
-    """Add the meshes in front of everything, in their order."""
+    """Add the meshes in front of everything, in their order.
+
+    Raises:
+        ParseError: their text cannot be read.
+    """
     known = frontend_attributes(program.attributes)
-    cursor = Cursor(_unquoted(known[MESHES]))
     symbols = SymbolTable(program)
     last: Op | None = None
-    cursor.expect("{")
-    while not cursor.accept("}"):
-        if last is not None:
-            cursor.expect(",", "}")
-        name = cursor.string("the name of a mesh") if cursor.token.startswith('"') else cursor.advance()
-        cursor.expect("=")
-        cursor.expect("#sdy.mesh")
-        mesh: Mesh = grammar.mesh(cursor)
+    with _located():
+        meshes = _parse_meshes(known[MESHES])
+    for name, mesh in meshes:
         op = Op(program, MESH, attributes={SYMBOL_NAME: name, "mesh": mesh})
         if symbols.get(name) is not None:
             message = f"the module has a symbol of the name of the mesh {name}"
@@ -107,6 +144,20 @@ def _read_meshes(program: Program) -> None:
         program.attributes[FRONTEND] = rest
     else:
         del program.attributes[FRONTEND]
+
+
+def _parse_meshes(text: Any) -> list[tuple[str, Mesh]]:
+    cursor = Cursor(_unquoted(text))
+    meshes: list[tuple[str, Mesh]] = []
+    cursor.expect("{")
+    while not cursor.accept("}"):
+        if meshes:
+            cursor.expect(",", "}")
+        name = cursor.string("the name of a mesh") if cursor.token.startswith('"') else cursor.advance()
+        cursor.expect("=")
+        cursor.expect("#sdy.mesh")
+        meshes.append((name, grammar.mesh(cursor)))
+    return meshes
 
 
 def _read_interface(function: Op) -> None:
@@ -124,12 +175,14 @@ def _converted(item: dict[str, Any], function: Op) -> dict[str, Any]:
     if others:
         rest[FRONTEND] = others
     if text is not None:
-        rest[SHARDY_SHARDING] = read_text(text, function)
+        rest[SHARDY_SHARDING] = _read_value(text, function, TensorSharding)
     return rest
 
 
 def _read_op(op: Op, target: str, texts: Mapping[str, Any]) -> None:
-    value: TensorShardingPerValue = read_text(texts[_SHARDING], op)
+    value = _read_value(texts[_SHARDING], op, TensorShardingPerValue)
+    if target in ("Sharding", "FuncResultSharding") and len(value.shardings) != 1:
+        raise _malformed("one sharding", texts[_SHARDING], op)
     if target == "Sharding":
         _replace(op, CONSTRAINT, {"sharding": value.shardings[0]})
     elif target == "FuncResultSharding":
@@ -142,7 +195,7 @@ def _read_op(op: Op, target: str, texts: Mapping[str, Any]) -> None:
 def _read_rule(op: Op, texts: Mapping[str, Any]) -> None:
     """Give an op the rule that is kept as text, if there is one."""
     if _RULE in texts:
-        op.attributes["sdy.sharding_rule"] = read_text(texts[_RULE], op)
+        op.attributes["sdy.sharding_rule"] = _read_value(texts[_RULE], op, OpShardingRule)
     drop_texts(op)
 
 

@@ -157,7 +157,7 @@ def test_a_store_of_another_sweep_is_refused(tmp_path: Path, change: dict[str, A
     """Whatever could change a row is compared, and named."""
     options: dict[str, Any] = {"module": LAYER, "machine": MACHINE, "store": tmp_path / "s.jsonl"}
     compare_schedules(**options)
-    with pytest.raises(OptionError, match=f"of another sweep: {what} differ"):
+    with pytest.raises(OptionError, match=f"of another sweep, with another {what}"):
         compare_schedules(**{**options, **change})
 
 

@@ -76,9 +76,9 @@ def test_a_store_that_was_cut_anywhere_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ({**HEADER, "machine": "3"}, "of another sweep: machine differ"),
-        ({"program": "2", "machine": "3"}, "of another sweep: program, machine differ"),
-        ({**HEADER, "more": "4"}, "of another sweep: more differ"),
+        ({**HEADER, "machine": "3"}, "of another sweep, with another machine"),
+        ({"program": "2", "machine": "3"}, "of another sweep, with another program, machine"),
+        ({**HEADER, "more": "4"}, "of another sweep, with another more"),
     ],
 )
 def test_a_store_of_another_sweep_is_refused(tmp_path: Path, header: dict[str, str], message: str) -> None:
@@ -215,7 +215,7 @@ def test_a_store_replaced_by_another_file_is_an_error(tmp_path: Path, content: b
     before = other.read_bytes()
     with SweepStore(path, HEADER) as store:
         other.replace(path)
-        with pytest.raises(OptionError, match=r"no store of a sweep|of another sweep: machine differ"):
+        with pytest.raises(OptionError, match=r"no store of a sweep|of another sweep, with another machine"):
             store.add(ROW)
     assert path.read_bytes() == before
 

@@ -348,6 +348,21 @@ def test_shardings_that_are_kept_as_text() -> None:
     ("old", "new", "error", "message"),
     [
         ("@m, [{?}, {}]", "@m, [{?}, {}", ParseError, "'stablehlo.negate' op"),
+        (
+            "#sdy.sharding_per_value<[<@m, [{?}, {}]>]>",
+            "#sdy.sharding<@m, [{?}, {}]>",
+            ParseError,
+            "'stablehlo.negate' op: expected #sdy.sharding_per_value",
+        ),
+        (
+            '%a: tensor<4x4xf32> {mhlo.sharding = "{replicated}"}',
+            '%a: tensor<4x4xf32> {mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding_per_value<[]>"}}',
+            ParseError,
+            "'func.func' op: expected #sdy.sharding<",
+        ),
+        (r"[<@m, [{\\\22a\\\22}, {?}]>]>", "[]>", ParseError, "expected one sharding"),
+        ("7 : i64", "seven", ParseError, "expected the number of a sharding group, but found seven"),
+        ("e = #sdy.mesh<[]>", "e = #sdy.mesh<[]", ParseError, "^error: column"),
         ("e = #sdy", "m = #sdy", ParseError, "symbol of the name of the mesh m"),
         ("(%1#0, %1#1)", "(%1#1, %1#1)", None, ""),
     ],
