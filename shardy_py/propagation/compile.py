@@ -156,6 +156,7 @@ class _Compiler:
         step_of, numbers = self.step_of.numbers, self.slots.numbers
         # Those of ops of a kind, which mostly share their facts, so that these need not be asked for.
         plans_of_kinds: dict[SharedOpKind | None, _Plan] = {}
+        slots: tuple[int, ...]
         ops = all_ops(self.program)
         for op, kind in zip(ops, kinds_of(self.program, ops), strict=True):
             plan = plans_of_kinds.get(kind)
@@ -169,20 +170,27 @@ class _Compiler:
                         plans_of_kinds[kind] = plan
                 if plan.rule is not None:
                     # As `has_multi_use`, `slots_of` and `Problem.add_step`, without calls: nearly every op comes here.
-                    multi_use, slots = False, []
-                    for value in op.operands:
-                        slots.append(slot_of[value.id])
-                        if len(value.uses) != 1 and not multi_use:
-                            multi_use = not is_scalar(value.type)
-                    for value in op.results:
-                        slots.append(slot_of[value.id])
+                    operands, results = op.operands, op.results
+                    if len(operands) == 2 and len(results) == 1:
+                        first, second = operands
+                        slots = slot_of[first.id], slot_of[second.id], slot_of[results[0].id]
+                        multi_use = (len(first.uses) != 1 and not is_scalar(first.type)) or (
+                            len(second.uses) != 1 and not is_scalar(second.type)
+                        )
+                    elif len(operands) == 1 and len(results) == 1:
+                        (first,) = operands
+                        slots = slot_of[first.id], slot_of[results[0].id]
+                        multi_use = len(first.uses) != 1 and not is_scalar(first.type)
+                    else:
+                        slots = slots_of(operands, results, self.slots.of_value)
+                        multi_use = has_multi_use(op)
                     group = plan.groups[multi_use]
                     if group is None:
                         group = self._make_group(op, plan, multi_use=multi_use)
                     step = step_of[op.id] = numbers[len(step_ops)]
                     group_steps[group].append(step)
                     step_ops.append(op)
-                    step_slots.append(tuple(slots))
+                    step_slots.append(slots)
                     step_rules.append(plan.rule)
                     step_groups.append(group)
                 elif plan.is_barrier:
