@@ -97,11 +97,11 @@ class Value:
         """
         if new.type is not self.type:
             self._forget_kinds()
-        if not new.uses and except_op is None:
-            # A value that replaces another one mostly has no uses yet.
+        if except_op is None:
             for op, number in self.uses:
                 op.put_operand(number, new)
-            new.uses, self.uses = self.uses[::-1], []
+            new.uses += self.uses[::-1]
+            self.uses = []
             return
         kept_uses: list[Use] = []
         add_use = new.uses.append
@@ -363,8 +363,9 @@ class Op:
                     for value in op.results:
                         value.clear_uses()
                     op.erase()
-        self.drop_uses()
-        self.operands = ()
+        if self.operands:
+            self.drop_uses()
+            self.operands = ()
         if self.parent:
             self.parent.remove(self)
 

@@ -37,6 +37,19 @@ def test_replacing_all_uses_reverses_their_order_as_in_mlir(builder):
     verify(builder.program)
 
 
+def test_replacing_the_uses_by_all_ops_keeps_those_that_the_new_value_has(builder):
+    """Where no op is left out, too, the uses come in reverse order behind those there, and the old value has none."""
+    with builder.function("main", [T, T]) as (x, y):
+        users = [builder.emit(f"toy.use{number}", [x], [T]) for number in range(3)]
+        other = builder.emit("toy.other", [y], [T])
+        x.replace_all_uses_with(y)
+        assert x.uses == []
+        assert y.uses == [(other, 0), *[(user, 0) for user in reversed(users)]]
+        assert all(user.operands[0] is y for user in users)
+        builder.return_()
+    verify(builder.program)
+
+
 def test_set_operand_moves_one_use(builder):
     """A replaced operand leaves one use list and enters the other as its newest use."""
     with builder.function("main", [T, T]) as (x, y):
