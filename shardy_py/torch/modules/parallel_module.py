@@ -35,9 +35,10 @@ class ParallelMethods:
         args, kwargs = program.form.arranged(args, kwargs)
         if not torch.compiler.is_compiling():
             program.warn_of_hooks(self)
-        step = program.step(self, args, kwargs)
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        _check_inputs(step, leaves, spec)
+        names = _checked_names(program, leaves, spec)
+        step = program.step(self, leaves)
+        _require_shapes(step, names, _tensors(leaves))
         tensors = self._arguments(step, iter(_tensors(leaves)))
         run = (
             step.function.apply
@@ -116,28 +117,37 @@ def _write(buffer: Any, port: ModulePort, shard: Any) -> None:
         buffer.to_local().copy_(port.unpadded(shard))
 
 
-def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
-    """Check that inputs are like those that were traced.
+def _checked_names(program: ParallelProgram, leaves: Sequence[Any], spec: Any) -> list[str]:
+    """Return the names of the inputs that are tensors.
 
     Raises:
-        OptionError: they are not.
+        OptionError: inputs are of another structure or kind than those of the example.
     """
-    trace = step.trace
+    assert program.first is not None, "the program of the example is made first"
+    trace = program.first.trace
     if spec != trace.in_spec:
         known = ", ".join(name for name, _ in trace.inputs)
         message = f"{len(leaves)} inputs are given in another structure than the example's {len(trace.inputs)}"
         raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {known}"))
-    names: list[str] = []
-    shapes: list[tuple[int, ...]] = []
+    names = []
     dtypes = (nodes[0].meta["val"].dtype for nodes, _ in trace.arguments)
     for leaf, (name, constant) in zip(leaves, trace.inputs, strict=True):
         if hasattr(leaf, "dtype"):
             require_kind(name, leaf, next(dtypes))
             names.append(name)
-            shapes.append(tuple(leaf.shape))
         elif leaf != constant:
             message = f"the input {name} is {leaf!r}, but was {constant!r} when the module was traced"
             raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
+    return names
+
+
+def _require_shapes(step: LocalStep, names: Sequence[str], tensors: Sequence[Any]) -> None:
+    """Check that inputs have the shapes that a program is for.
+
+    Raises:
+        OptionError: they have others.
+    """
+    shapes = [tuple(tensor.shape) for tensor in tensors]
     expected = [port.shape for port in step.arguments[: len(names)]]
     require_shapes(shapes, expected, names, "call sdy.parallelize with such an example, or with dynamic_shapes=True")
 

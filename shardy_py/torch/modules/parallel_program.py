@@ -79,10 +79,12 @@ class ParallelProgram:
     _hook_counts: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        from torch.utils._pytree import tree_leaves
+
         self.groups = ProcessGroups(self.device_mesh)
         self.form = input_form(self.model, self.args, self.kwargs, self.count)
         self.attributes = attribute_names(self.model)
-        self._asks = self._requires_gradients(self.model, self.args, self.kwargs)
+        self._asks = _requires_gradients(self.model, tree_leaves((self.args, dict(self.kwargs))))
         self._remakes = RemakeCounter(self._difference, self._warn)
         self._hook_counts = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in self.model.modules()]
 
@@ -90,13 +92,12 @@ class ParallelProgram:
         """Return the program itself: it has no parameters, and copies of a module run the same."""
         return self
 
-    def step(self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
+    def step(self, module: Any, leaves: Sequence[Any]) -> LocalStep:
         """Return what runs of a module on some inputs.
 
         Args:
             module: The module, or a copy of it.
-            args: The inputs, as the example has them.
-            kwargs: Those that are given by name.
+            leaves: The inputs, as the example has them, in order.
         """
         import torch
 
@@ -104,8 +105,8 @@ class ParallelProgram:
             self.attributes.values_of(module),
             tuple(tensor.dtype for _, _, tensor in state_tensors(module)),
             # No gradient is asked for in evaluation, whatever requires one.
-            self._requires_gradients(module, args, kwargs) if torch.is_grad_enabled() else self._asks,
-            self._shapes(args, kwargs) if self.dynamic_shapes else (),
+            _requires_gradients(module, leaves) if torch.is_grad_enabled() else self._asks,
+            _shapes(leaves) if self.dynamic_shapes else (),
             self.autocast_dtype(),
         )
         step = recent(self.steps, key)
@@ -114,26 +115,12 @@ class ParallelProgram:
             step = self.steps[key]
         return step
 
-    def _requires_gradients(self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bool, ...]:
-        """Return what requires a gradient: of parameters and buffers, and of inputs."""
-        from torch.utils import _pytree as pytree
-
-        inputs = pytree.tree_leaves((args, dict(kwargs)))
-        tensors = [tensor for _, _, tensor in state_tensors(module)] + inputs
-        return tuple(bool(getattr(tensor, "requires_grad", False)) for tensor in tensors)
-
     def autocast_dtype(self) -> Any:
         """Return the dtype that autocast computes in, where it is on, or None."""
         import torch
 
         kind = self.device_mesh.device_type
         return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-
-    def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
-        from torch.utils import _pytree as pytree
-
-        # A compiler that lets sizes vary makes numbers of them here.
-        return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
 
     def add_step(self, key: Key) -> None:
         """Make what runs for some modes and shapes, also while a call of the module is compiled.
@@ -276,6 +263,17 @@ class ParallelProgram:
 
         device = torch.device(self.device_mesh.device_type)
         check_random_states(self.groups.gather(random_state(device).to(device)))
+
+
+def _requires_gradients(module: Any, leaves: Sequence[Any]) -> tuple[bool, ...]:
+    """Return what requires a gradient: of parameters and buffers, and of inputs."""
+    tensors = [tensor for _, _, tensor in state_tensors(module)]
+    return tuple(bool(getattr(tensor, "requires_grad", False)) for tensor in (*tensors, *leaves))
+
+
+def _shapes(leaves: Sequence[Any]) -> Shapes:
+    # A compiler that lets sizes vary makes numbers of them here.
+    return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in leaves)
 
 
 def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:

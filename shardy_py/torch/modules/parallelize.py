@@ -67,6 +67,7 @@ def parallelize(
     import torch
     from torch._subclasses import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.utils._pytree import tree_leaves
 
     if not isinstance(model, torch.nn.Module):
         hint = "give a torch.nn.Module; for a traced graph use propagate"
@@ -97,7 +98,7 @@ def parallelize(
         plan_request(plan, machine, budget_memory, kind),
         options,
     )
-    step = program.step(model, args, kwargs)
+    step = program.step(model, tree_leaves((args, kwargs)))
     ports = {
         name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
     }
