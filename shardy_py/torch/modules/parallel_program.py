@@ -84,7 +84,8 @@ class ParallelProgram:
         self.groups = ProcessGroups(self.device_mesh)
         self.form = input_form(self.model, self.args, self.kwargs, self.count)
         self.attributes = attribute_names(self.model)
-        self._asks = _requires_gradients(self.model, tree_leaves((self.args, dict(self.kwargs))))
+        tensors = [tensor for _, _, tensor in state_tensors(self.model)]
+        self._asks = _requires_gradients(tensors, tree_leaves((self.args, dict(self.kwargs))))
         self._remakes = RemakeCounter(self._difference, self._warn)
         self._hook_counts = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in self.model.modules()]
 
@@ -101,11 +102,12 @@ class ParallelProgram:
         """
         import torch
 
+        tensors = [tensor for _, _, tensor in state_tensors(module)]
         key = (
             self.attributes.values_of(module),
-            tuple(tensor.dtype for _, _, tensor in state_tensors(module)),
+            tuple([tensor.dtype for tensor in tensors]),
             # No gradient is asked for in evaluation, whatever requires one.
-            _requires_gradients(module, leaves) if torch.is_grad_enabled() else self._asks,
+            _requires_gradients(tensors, leaves) if torch.is_grad_enabled() else self._asks,
             _shapes(leaves) if self.dynamic_shapes else (),
             self.autocast_dtype(),
         )
@@ -265,10 +267,10 @@ class ParallelProgram:
         check_random_states(self.groups.gather(random_state(device).to(device)))
 
 
-def _requires_gradients(module: Any, leaves: Sequence[Any]) -> tuple[bool, ...]:
+def _requires_gradients(tensors: Sequence[Any], leaves: Sequence[Any]) -> tuple[bool, ...]:
     """Return what requires a gradient: of parameters and buffers, and of inputs."""
-    tensors = [tensor for _, _, tensor in state_tensors(module)]
-    return tuple(bool(getattr(tensor, "requires_grad", False)) for tensor in (*tensors, *leaves))
+    inputs = [bool(getattr(leaf, "requires_grad", False)) for leaf in leaves]
+    return (*[tensor.requires_grad for tensor in tensors], *inputs)
 
 
 def _shapes(leaves: Sequence[Any]) -> Shapes:

@@ -47,7 +47,9 @@ class AttributeNames:
         )
 
     def _value(self, module: Any, name: str) -> Hashable:
-        value = getattr(module, name, None)
+        value = vars(module).get(name)
+        if type(value) in _PLAIN:
+            return value
         if isinstance(value, list):
             value = tuple(value)
         if not _is_plain(value):
