@@ -1,4 +1,4 @@
-"""How the inputs of a call are given: by position or by name, as those of the example are."""
+"""Inputs of a call, by position or by name as those of the example are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 @frozen(eq=False)
 class InputForm:
-    """How the inputs of the example are given.
+    """Form of the inputs of the example: which are given by position, and which by name.
 
     Args:
         parameters: The names of the parameters of ``forward`` that may be given by position.
@@ -69,7 +69,7 @@ class InputForm:
 
 
 def input_form(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any], count: int) -> InputForm:
-    """Return how the inputs of an example are given.
+    """Return the form of the inputs of an example.
 
     Args:
         model: The module.

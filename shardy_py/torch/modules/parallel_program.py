@@ -47,7 +47,7 @@ class ParallelProgram:
         first: The first program: the parameters of all others are where it has them.
         steps: What a program depends on to the program, of those that were used last.
         symbolic: What programs depend on besides shapes to those for several shapes.
-        form: How the inputs of a call are given as those of the example are.
+        form: The form in which the example gives its inputs.
         attributes: The names of the attributes that programs depend on.
         warned: The warnings so far.
     """

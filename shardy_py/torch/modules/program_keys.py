@@ -1,4 +1,4 @@
-"""What the program of a module depends on: attributes, what has a gradient, dtypes and shapes."""
+"""Keys of the programs of a module: attributes, dtypes, gradients and shapes on which they depend."""
 
 from __future__ import annotations
 
