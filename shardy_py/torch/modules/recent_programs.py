@@ -14,7 +14,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Program = TypeVar("_Program")
 
 KEPT = 64
-"""The number of programs that are kept of one module; the longest unused one is dropped, and made again when it is needed."""
+"""The number of programs of one module that are kept; the longest unused one is dropped, and made again when needed."""
 MANY = 8
 """The number of programs of one module at which a warning names the cause, as the recompile limit of `torch.compile`"""
 
