@@ -17,6 +17,15 @@ def pytest_report_header() -> str | None:
     return "tests/torch is left out: PyTorch is not installed" if _MISSING else None
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave out what PyTorch says about itself, so that the warnings that are left are those of this package."""
+    for line in (
+        r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning",
+        r"ignore:`torch.jit.script_method` is deprecated:DeprecationWarning",
+    ):
+        config.addinivalue_line("filterwarnings", line)
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     import torch

@@ -141,7 +141,7 @@ def test_the_model_stays_as_it_is(mesh: Any) -> None:
 def test_other_inputs_are_refused(mesh: Any) -> None:
     """Shapes, structures and numbers are those of the example."""
     parallel = sdy.parallelize(Perceptron(), mesh, torch.randn(8, 16))
-    with pytest.raises(sdy.OptionError, match=r"x has the shape \(4, 16\), but had \(8, 16\)"):
+    with pytest.raises(sdy.OptionError, match=r"x has the shape \(4, 16\), the program is for \(8, 16\)"):
         parallel(torch.randn(4, 16))
     with pytest.raises(sdy.OptionError, match=r"the input x is of torch.int64, but .* traced with torch.float32"):
         parallel(torch.ones(8, 16, dtype=torch.int64))

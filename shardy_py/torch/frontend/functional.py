@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any
@@ -44,12 +45,19 @@ def functional(native: Any) -> tuple[Any, Overwritten]:
         # A traced module is functional.
         return native, {}
     if hasattr(native, "graph_signature"):
-        return (native.run_decompositions({}) if any(map(_writes, _nodes(native.graph_module))) else native), {}
+        return (_decomposed(native) if any(map(_writes, _nodes(native.graph_module))) else native), {}
     overwritten: dict[Any, tuple[tuple[Any, int], ...]] = {}
     for module in native.modules():
         if hasattr(module, "graph"):
             overwritten |= _checked_writes(list(module.graph.nodes), is_main=module is native)
     return native, overwritten
+
+
+def _decomposed(native: Any) -> Any:
+    """Return an exported program without writes; PyTorch 2.13 warns of a class that it uses itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)`", FutureWarning)
+        return native.run_decompositions({})
 
 
 def _checked_writes(nodes: list[Any], *, is_main: bool) -> dict[Any, tuple[tuple[Any, int], ...]]:

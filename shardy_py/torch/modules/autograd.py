@@ -24,6 +24,7 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
     # Not as modules, which tools that follow modules would look for in the model.
     forward_pass, backward_pass, output_count = graphs.forward.forward, graphs.backward.forward, graphs.output_count
     without = [number for number in range(output_count) if number not in differentiable]
+    needed = _needed_tangents(graphs.backward.graph, len(differentiable), size_count)
     argument_count = sum(node.op == "placeholder" for node in graphs.forward.graph.nodes)
 
     class Step(torch.autograd.Function):
@@ -36,20 +37,52 @@ def make_function(graphs: SplitGraph, differentiable: Sequence[int], places: Seq
             ctx.save_for_backward(*results[output_count:])
             ctx.sizes = tensors[argument_count - size_count :]
             ctx.mark_non_differentiable(*[outputs[number] for number in without])
+            if not torch.compiler.is_compiling():
+                # An output that no loss reads has no gradient, and what only it depends on has none either.
+                ctx.set_materialize_grads(False)
+                ctx.shapes = [(outputs[number].shape, outputs[number].dtype) for number in differentiable]
+                ctx.device = outputs[0].device if outputs else None
             return outputs
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             tangents = [gradients[number] for number in differentiable]
+            is_zero = [tangent is None for tangent in tangents]
+            if any(is_zero):
+                tangents = [
+                    torch.zeros(shape, dtype=dtype, device=ctx.device) if tangent is None else tangent
+                    for tangent, (shape, dtype) in zip(tangents, ctx.shapes, strict=True)
+                ]
             computed = backward_pass(*ctx.saved_tensors, *tangents, *ctx.sizes)
             if not torch.compiler.is_compiling() and torch.is_grad_enabled():
                 computed = _without_derivative(computed)
             argument_gradients: list[Any] = [None] * argument_count
-            for place, gradient in zip(places, computed, strict=True):
-                argument_gradients[place] = gradient
+            for place, gradient, numbers in zip(places, computed, needed, strict=True):
+                if not numbers or not all(is_zero[number] for number in numbers):
+                    argument_gradients[place] = gradient
             return tuple(argument_gradients)
 
     return Step
+
+
+def _needed_tangents(graph: Any, count: int, size_count: int) -> list[frozenset[int]]:
+    """Return the numbers of the gradients of outputs that each result of a backward pass depends on.
+
+    Args:
+        graph: The backward pass; it takes the gradients of outputs behind what is saved, and sizes behind these.
+        count: How many outputs have a gradient.
+        size_count: How many sizes there are.
+    """
+    placeholders = list(graph.find_nodes(op="placeholder"))
+    end = len(placeholders) - size_count
+    reached: dict[Any, frozenset[int]] = {
+        node: frozenset((number,)) for number, node in enumerate(placeholders[end - count : end])
+    }
+    for node in graph.nodes:
+        if node.op != "placeholder":
+            reached[node] = frozenset().union(*(reached.get(operand, frozenset()) for operand in node.all_input_nodes))
+    results = next(iter(graph.find_nodes(op="output"))).args[0]
+    return [reached.get(node, frozenset()) if isinstance(node, torch.fx.Node) else frozenset() for node in results]
 
 
 def _without_derivative(gradients: Sequence[Any]) -> Sequence[Any]:

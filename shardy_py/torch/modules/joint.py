@@ -15,9 +15,12 @@ from attrs import evolve, field
 from shardy_py.errors import Diagnostic, ShardyError, UnsupportedError
 from shardy_py.support.identity import identity
 from shardy_py.torch.frontend.origin import Argument, ArgumentKind
+from shardy_py.torch.modules.assignments import assignments_undone
 from shardy_py.torch.modules.checkpoints import checkpoints_noted
 from shardy_py.torch.modules.effect_tokens import drop_effect_tokens
 from shardy_py.torch.modules.input_names import input_names
+from shardy_py.torch.modules.losses import losses_without_checks
+from shardy_py.torch.modules.not_traced import not_traced
 from shardy_py.torch.modules.recurrent_layers import recurrent_dropout
 from shardy_py.values import frozen
 
@@ -95,21 +98,20 @@ def trace_joint(
     import torch
     from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 
-    wrapper = _wrapped(model, loss, count)
     with ExitStack() as stack:
         stack.enter_context(mode)
         stack.enter_context(torch.enable_grad())
         stack.enter_context(_as_in_an_export())
         stack.enter_context(recurrent_dropout())
         warnings = stack.enter_context(checkpoints_noted())
+        stack.enter_context(losses_without_checks())
+        wrapper = _wrapped(model, loss, count, warnings)
         try:
             joint = aot_export_joint_with_descriptors(stack, wrapper, tuple(args), dict(kwargs))
         except ShardyError:
             raise
         except (RuntimeError, AssertionError, ValueError, TypeError) as error:
-            message = f"the module cannot be traced: {str(error).strip().splitlines()[0] if str(error) else error!r}"
-            hint = "shapes must not depend on data, and what is called must be made of operators of PyTorch"
-            raise UnsupportedError(Diagnostic("not-traced", message, hint=hint)) from error
+            raise not_traced(error) from error
         drop_effect_tokens(joint.graph_module.graph)
         trace = _Reader(model, joint, args, kwargs, loss, count, dict(wrapper.named_buffers())).run()
         return evolve(trace, warnings=tuple(warnings.values()))
@@ -152,7 +154,7 @@ def without_elements(tree: Any, mode: Any, kind: str) -> Any:
     return pytree.tree_map(fake, tree)
 
 
-def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int) -> Any:
+def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int, warnings: dict[str, Diagnostic]) -> Any:
     """Return a module that gives copies of outputs: none then is an input, or shares its elements with another one."""
     import torch
     from torch.utils import _pytree as pytree
@@ -165,7 +167,8 @@ def _wrapped(model: Any, loss: Callable[..., Any] | None, count: int) -> Any:
                 self.loss = loss
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            output = self.model(*args[:count], **kwargs)
+            with assignments_undone(self.model, warnings):
+                output = self.model(*args[:count], **kwargs)
             output = output if loss is None else self.loss(output, *args[count:])
             return pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, output)
 
@@ -234,7 +237,10 @@ class _Reader:
     ) -> None:
         described, value = node.meta["desc"], node.meta.get("val")
         kind = type(described).__name__
-        if kind == "TangentAOTInput":
+        if kind == "TangentAOTInput" and hasattr(described.output, "mutated_input"):
+            self._without_gradient(node, described.output.mutated_input)
+            constants[node] = None
+        elif kind == "TangentAOTInput":
             name = f"gradient of output {described.output.idx}"
             arguments_by_kind.setdefault("tangent", []).append(((node,), Argument(name, "tangent", node.name)))
         elif kind == "PlainAOTInput":
@@ -253,6 +259,17 @@ class _Reader:
             arguments_by_kind.setdefault(known if name in self.state else "constant", []).append(
                 ((node,), Argument(name, known if name in self.state else "constant", node.name, aliases))
             )
+
+    def _without_gradient(self, node: Any, mutated: Any) -> None:
+        """Let the gradient of the new value of a buffer be zero: later calls do not have one for this call."""
+        import torch
+
+        placeholders = self.graph.find_nodes(op="placeholder")
+        old = next(each for each in placeholders if each.meta["desc"] == mutated)
+        with self.graph.inserting_after(placeholders[-1]):
+            zeros = self.graph.call_function(torch.ops.aten.zeros_like.default, (old,))
+        zeros.meta = {**node.meta}
+        node.replace_all_uses_with(zeros)
 
     def _read_tensors(
         self, arguments_by_kind: dict[ArgumentKind, list[tuple[tuple[Any, ...], Argument]]]

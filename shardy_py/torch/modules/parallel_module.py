@@ -13,7 +13,7 @@ from shardy_py.torch.modules.local_tensors import ModulePort
 from shardy_py.torch.modules.parallel_program import ParallelProgram
 from shardy_py.torch.modules.step import LocalStep
 from shardy_py.torch.parallel.distribute import distributed
-from shardy_py.torch.parallel.input_shapes import require_kind
+from shardy_py.torch.parallel.input_shapes import require_kind, require_shapes
 
 
 class ParallelMethods:
@@ -32,10 +32,13 @@ class ParallelMethods:
         from torch.utils import _pytree as pytree
 
         program = self.sdy_program
-        flags = tuple(module.training for module in self.modules())  # type: ignore[attr-defined]
-        step = program.step(flags, args, kwargs)
+        args, kwargs = program.form.arranged(args, kwargs)
+        if not torch.compiler.is_compiling():
+            program.warn_of_hooks(self)
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        _check_inputs(step, leaves, spec)
+        names = _checked_names(program, leaves, spec)
+        step = program.step(self, leaves)
+        _require_shapes(step, names, _tensors(leaves))
         tensors = self._arguments(step, iter(_tensors(leaves)))
         run = (
             step.function.apply
@@ -51,7 +54,7 @@ class ParallelMethods:
         outputs: list[Any] = []
         for item, port in zip((o for o in step.trace.outputs if o.kind != "gradient"), step.outputs, strict=True):
             if item.kind == "buffer" and port is not None:
-                _write(self.get_buffer(item.name), port, next(results))  # type: ignore[attr-defined]
+                _write(_state_tensor(self, item.name), port, next(results))
             elif port is None:
                 outputs.append(item.constant)
             else:
@@ -107,36 +110,46 @@ def _tensors(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _write(buffer: Any, port: ModulePort, shard: Any) -> None:
-    """Write a new value into a buffer."""
+    """Write a new value into a buffer, or into a parameter such as an embedding with ``max_norm``."""
     import torch
 
     with torch.no_grad():
         buffer.to_local().copy_(port.unpadded(shard))
 
 
-def _check_inputs(step: LocalStep, leaves: Sequence[Any], spec: Any) -> None:
-    """Check that inputs are like those that were traced.
+def _checked_names(program: ParallelProgram, leaves: Sequence[Any], spec: Any) -> list[str]:
+    """Return the names of the inputs that are tensors.
 
     Raises:
-        OptionError: they are not.
+        OptionError: inputs are of another structure or kind than those of the example.
     """
-    trace = step.trace
+    assert program.first is not None, "the program of the example is made first"
+    trace = program.first.trace
     if spec != trace.in_spec:
-        names = ", ".join(name for name, _ in trace.inputs)
+        known = ", ".join(name for name, _ in trace.inputs)
         message = f"{len(leaves)} inputs are given in another structure than the example's {len(trace.inputs)}"
-        raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {names}"))
-    ports, dtypes = iter(step.arguments), (nodes[0].meta["val"].dtype for nodes, _ in trace.arguments)
+        raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {known}"))
+    names = []
+    dtypes = (nodes[0].meta["val"].dtype for nodes, _ in trace.arguments)
     for leaf, (name, constant) in zip(leaves, trace.inputs, strict=True):
-        if not hasattr(leaf, "dtype"):
-            if leaf != constant:
-                message = f"the input {name} is {leaf!r}, but was {constant!r} when the module was traced"
-                raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
-            continue
-        port = next(ports)
-        require_kind(name, leaf, next(dtypes))
-        if tuple(leaf.shape) != port.shape:
-            message = f"the input {name} has the shape {tuple(leaf.shape)}, but had {port.shape} when it was traced"
-            raise OptionError(Diagnostic("input-shape", message, hint="call sdy.parallelize with such an example"))
+        if hasattr(leaf, "dtype"):
+            require_kind(name, leaf, next(dtypes))
+            names.append(name)
+        elif leaf != constant:
+            message = f"the input {name} is {leaf!r}, but was {constant!r} when the module was traced"
+            raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
+    return names
+
+
+def _require_shapes(step: LocalStep, names: Sequence[str], tensors: Sequence[Any]) -> None:
+    """Check that inputs have the shapes that a program is for.
+
+    Raises:
+        OptionError: they have others.
+    """
+    shapes = [tuple(tensor.shape) for tensor in tensors]
+    expected = [port.shape for port in step.arguments[: len(names)]]
+    require_shapes(shapes, expected, names, "call sdy.parallelize with such an example, or with dynamic_shapes=True")
 
 
 @cache
@@ -164,4 +177,8 @@ def with_tensors(model: Any, convert: Callable[[str, Any], Any]) -> Any:
         if isinstance(tensor, torch.nn.Parameter):
             new = torch.nn.Parameter(new, requires_grad=tensor.requires_grad)
         pairs.append((tensor, new))
+    for module in model.modules():
+        # What a hook computes of parameters, as that of `weight_norm` and of pruning, cannot be copied.
+        attributes = [value for value in vars(module).values() if isinstance(value, torch.Tensor)]
+        pairs += [(value, value.detach()) for value in attributes if not value.is_leaf]
     return copy.deepcopy(model, copy_memo(pairs))

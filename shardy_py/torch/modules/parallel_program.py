@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from operator import index
 from typing import Any
 
 from attrs import field
 
 from shardy_py.errors import Diagnostic
+from shardy_py.torch.caller_warnings import warn_caller
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
+from shardy_py.torch.modules.input_forms import InputForm, input_form
 from shardy_py.torch.modules.joint import JointTrace, trace_joint
+from shardy_py.torch.modules.program_keys import AttributeNames, Key, apply_to_tensors, attribute_names, state_tensors
 from shardy_py.torch.modules.programs_by_size import ProgramsBySize
+from shardy_py.torch.modules.recent_programs import RemakeCounter, keep, recent
 from shardy_py.torch.modules.step import LocalStep, make_step
-from shardy_py.torch.modules.symbolic_trace import SymbolicTrace, make_symbols
+from shardy_py.torch.modules.symbolic_trace import Shapes, SymbolicTrace, make_symbols
 from shardy_py.torch.parallel.draws import check_random_states, draws_numbers, random_state
 from shardy_py.torch.parallel.process_groups import ProcessGroups
 from shardy_py.values import define
 
-Flags = tuple[bool, ...]
-"""Modes of the modules of a module, in training or not, in the order of ``modules()``."""
-Shapes = tuple[tuple[int, ...], ...]
-"""The shapes of the inputs; empty where they are those of the example."""
-Key = tuple[Flags, Shapes, Any]
-"""Modes, shapes, and the dtype that autocast computes in, or None, on which a program depends."""
-
 
 @define(eq=False, slots=False)
 class ParallelProgram:
-    """The program of a parallel module: one step for each of its modes, made when it is called first.
+    """The program of a parallel module: one step for all that it depends on, made when it is called so first.
 
     Attributes:
         model: The module that is traced, with tensors without elements.
@@ -48,7 +44,11 @@ class ParallelProgram:
         request: What a plan for the module has to keep to; None without one.
         options: Further options of `propagate`.
         plan: The plan for the first program.
-        symbolic: Modes and dtype to the programs for several shapes.
+        first: The first program: the parameters of all others are where it has them.
+        steps: What a program depends on to the program, of those that were used last.
+        symbolic: What programs depend on besides shapes to those for several shapes.
+        form: The form in which the example gives its inputs.
+        attributes: The names of the attributes that programs depend on.
         warned: The warnings so far.
     """
 
@@ -67,28 +67,51 @@ class ParallelProgram:
     request: PlanRequest | None
     options: Mapping[str, Any]
     plan: AutomaticPlan | None = field(default=None, init=False)
+    first: LocalStep | None = field(default=None, init=False)
     steps: dict[Key, LocalStep] = field(factory=dict, init=False)
-    symbolic: dict[tuple[Flags, Any], ProgramsBySize] = field(factory=dict, init=False)
+    symbolic: dict[Hashable, ProgramsBySize] = field(factory=dict, init=False)
+    form: InputForm = field(init=False)
+    attributes: AttributeNames = field(init=False)
     warned: set[str] = field(factory=set, init=False)
     groups: ProcessGroups = field(init=False)
+    _asks: tuple[bool, ...] = field(init=False)
+    _remakes: RemakeCounter = field(init=False)
+    _hook_counts: list[int] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        from torch.utils._pytree import tree_leaves
+
         self.groups = ProcessGroups(self.device_mesh)
+        self.form = input_form(self.model, self.args, self.kwargs, self.count)
+        self.attributes = attribute_names(self.model)
+        tensors = [tensor for _, _, tensor in state_tensors(self.model)]
+        self._asks = _requires_gradients(tensors, tree_leaves((self.args, dict(self.kwargs))))
+        self._remakes = RemakeCounter(self._difference, self._warn)
+        self._hook_counts = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in self.model.modules()]
 
     def __deepcopy__(self, memo: Any) -> ParallelProgram:
         """Return the program itself: it has no parameters, and copies of a module run the same."""
         return self
 
-    def step(self, flags: Flags, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> LocalStep:
-        """Return what runs while modules are in training or not, as flags say.
+    def step(self, module: Any, leaves: Sequence[Any]) -> LocalStep:
+        """Return what runs of a module on some inputs.
 
         Args:
-            flags: Which modules are in training.
-            args: The inputs.
-            kwargs: Those that are given by name.
+            module: The module, or a copy of it.
+            leaves: The inputs, as the example has them, in order.
         """
-        key = flags, self._shapes(args, kwargs) if self.dynamic_shapes else (), self.autocast_dtype()
-        step = self.steps.get(key)
+        import torch
+
+        tensors = [tensor for _, _, tensor in state_tensors(module)]
+        key = (
+            self.attributes.values_of(module),
+            tuple([tensor.dtype for tensor in tensors]),
+            # No gradient is asked for in evaluation, whatever requires one.
+            _requires_gradients(tensors, leaves) if torch.is_grad_enabled() else self._asks,
+            _shapes(leaves) if self.dynamic_shapes else (),
+            self.autocast_dtype(),
+        )
+        step = recent(self.steps, key)
         if step is None:
             self.add_step(key)
             step = self.steps[key]
@@ -101,12 +124,6 @@ class ParallelProgram:
         kind = self.device_mesh.device_type
         return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
 
-    def _shapes(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
-        from torch.utils import _pytree as pytree
-
-        # A compiler that lets sizes vary makes numbers of them here.
-        return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in pytree.tree_leaves((args, dict(kwargs))))
-
     def add_step(self, key: Key) -> None:
         """Make what runs for some modes and shapes, also while a call of the module is compiled.
 
@@ -117,35 +134,41 @@ class ParallelProgram:
 
         # A compiler's own tensors without elements are of another mode.
         with torch._guards.tracing(None):
-            self.steps[key] = self._make(*key)
+            keep(self.steps, key, self._make(key))
         if torch._guards.TracingContext.try_get() is not None:
             # The compiler knows the programs that there were, and begins again.
             raise torch._dynamo.exc.UnspecializeRestartAnalysis
 
-    def _make(self, flags: Flags, shapes: Shapes, cast: Any) -> LocalStep:
-        for module, flag in zip(self.model.modules(), flags, strict=True):
-            module.training = flag
-        is_sized = self.dynamic_shapes and self.request is None
-        step = self._programs(flags, cast).at(shapes) if is_sized else None
+    def _make(self, key: Key) -> LocalStep:
+        attributes, dtypes, asks, shapes, cast = key
+        self.attributes.apply(self.model, attributes)
+        apply_to_tensors(self.model, self.mode, dtypes, asks)
+        count, is_sized = len(dtypes), self.dynamic_shapes and self.request is None
+        step = self._programs((attributes, dtypes, asks, cast), asks[count:], cast).at(shapes) if is_sized else None
         if step is None:
-            step = self._step_of(self._trace(*self._inputs(shapes), cast))
+            step = self._step_of(self._trace(*self._inputs(shapes, asks[count:]), cast))
+        if all(step.graphs is not other.graphs for other in self.steps.values()):
+            self._remakes.note(key)
+        self.first = self.first or step
         if any(map(draws_numbers, step.result.program.walk())):
             self._check_random_states()
         return step
 
-    def _programs(self, flags: Flags, cast: Any) -> ProgramsBySize:
-        """Return the programs for several shapes in some modes."""
+    def _programs(self, key: Hashable, asks: Sequence[bool], cast: Any) -> ProgramsBySize:
+        """Return the programs for several shapes, of those that depend on the same besides."""
 
         def trace(shapes: Shapes) -> SymbolicTrace:
             symbols, symbolic_shapes = make_symbols(shapes, self.mode)
             before = len(self.mode.shape_env.guards)
-            traced = self._trace(*self._inputs(symbolic_shapes), cast)
+            traced = self._trace(*self._inputs(symbolic_shapes, asks), cast)
             guards = tuple(guard.expr for guard in self.mode.shape_env.guards[before:])
             return SymbolicTrace(traced, self.mode, symbols, guards)
 
-        if (flags, cast) not in self.symbolic:
-            self.symbolic[flags, cast] = ProgramsBySize(self.groups, trace, self._step_of, self._warn)
-        return self.symbolic[flags, cast]
+        programs = recent(self.symbolic, key)
+        if programs is None:
+            programs = ProgramsBySize(self.groups, trace, self._step_of, self._warn)
+            keep(self.symbolic, key, programs)
+        return programs
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any], cast: Any) -> JointTrace:
         import torch
@@ -164,7 +187,7 @@ class ParallelProgram:
 
     def _step_of(self, trace: JointTrace) -> LocalStep:
         """Return the program of a trace, with parameters where those of the first program are."""
-        first, shardings = next(iter(self.steps.values()), None), dict(self.in_shardings)
+        first, shardings = self.first, dict(self.in_shardings)
         if first is not None:
             fixed = _names(first, ("parameter", "buffer") if self.plan is None else ("parameter", "buffer", "input"))
             shardings |= {port.name: port.placements for port in first.arguments if port.name in fixed}
@@ -187,22 +210,52 @@ class ParallelProgram:
         text = item.show("warning")
         if text not in self.warned:
             self.warned.add(text)
-            warnings.warn(text, stacklevel=7)
+            warn_caller(text)
 
-    def _inputs(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def warn_of_hooks(self, module: Any) -> None:
+        """Warn of hooks that a layer inside of a parallel module got when it was parallel already.
+
+        Args:
+            module: The parallel module.
+        """
+        for number, (layer, count) in enumerate(zip(module.modules(), self._hook_counts, strict=True)):
+            if number and len(layer._forward_hooks) + len(layer._forward_pre_hooks) > count:
+                name = self.attributes.modules[number]
+                message = f"the hooks of {name} that were registered after sdy.parallelize do not run"
+                hint = "register them on the module before, so that they are traced, or on the parallel module itself"
+                self._warn(Diagnostic("hooks-not-called", message, hint=hint))
+
+    def _difference(self, before: Key, after: Key) -> str:
+        """Return in words what a program depends on that another one does not."""
+        names = [] if self.first is None else [name for name, _ in self.first.trace.inputs]
+        if before[0] != after[0]:
+            return self.attributes.difference(before[0], after[0])
+        if before[3] != after[3]:
+            changed = [item for item in zip(names, before[3], after[3], strict=False) if item[1] != item[2]]
+            return " and ".join(f"the input {name} has the shape {new}, and had {old}" for name, old, new in changed)
+        if before[2] != after[2]:
+            return "other parameters or inputs require a gradient than before"
+        return "parameters have other dtypes than before" if before[1] != after[1] else "autocast has changed"
+
+    def _inputs(
+        self, shapes: Sequence[tuple[Any, ...]], asks: Sequence[bool]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return inputs like the examples, without elements; of some shapes, if there are any."""
         import torch
         from torch.utils import _pytree as pytree
 
         leaves, spec = pytree.tree_flatten((self.args, dict(self.kwargs)))
-        if shapes and len(shapes) == len(leaves):
-            with self.mode:
-                leaves = [
-                    torch.empty(shape, dtype=leaf.dtype, device=leaf.device, requires_grad=leaf.requires_grad)
-                    if isinstance(leaf, torch.Tensor)
-                    else leaf
-                    for leaf, shape in zip(leaves, shapes, strict=True)
-                ]
+        with self.mode:
+            leaves = [
+                (
+                    torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
+                    if not shapes
+                    else torch.empty(shapes[number], dtype=leaf.dtype, device=leaf.device)
+                ).requires_grad_(has_gradient)
+                if isinstance(leaf, torch.Tensor)
+                else leaf
+                for number, (leaf, has_gradient) in enumerate(zip(leaves, asks, strict=True))
+            ]
         args, kwargs = pytree.tree_unflatten(leaves, spec)
         return args, kwargs
 
@@ -212,6 +265,17 @@ class ParallelProgram:
 
         device = torch.device(self.device_mesh.device_type)
         check_random_states(self.groups.gather(random_state(device).to(device)))
+
+
+def _requires_gradients(tensors: Sequence[Any], leaves: Sequence[Any]) -> tuple[bool, ...]:
+    """Return what requires a gradient: of parameters and buffers, and of inputs."""
+    inputs = [bool(getattr(leaf, "requires_grad", False)) for leaf in leaves]
+    return (*[tensor.requires_grad for tensor in tensors], *inputs)
+
+
+def _shapes(leaves: Sequence[Any]) -> Shapes:
+    # A compiler that lets sizes vary makes numbers of them here.
+    return tuple(tuple(map(index, getattr(leaf, "shape", ()))) for leaf in leaves)
 
 
 def _names(step: LocalStep, kinds: Collection[str]) -> set[str]:

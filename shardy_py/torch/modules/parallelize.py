@@ -67,10 +67,12 @@ def parallelize(
     import torch
     from torch._subclasses import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.utils._pytree import tree_leaves
 
     if not isinstance(model, torch.nn.Module):
         hint = "give a torch.nn.Module; for a traced graph use propagate"
         raise OptionError(Diagnostic("not-a-module", f"model is a {type(model).__name__}", hint=hint))
+    _require_plain(model)
     if isinstance(loss, torch.nn.Module) and any(True for _ in loss.parameters()):
         hint = "make it a part of the model, which then returns the loss"
         raise OptionError(Diagnostic("loss-parameters", "the loss has parameters of its own", hint=hint))
@@ -96,7 +98,7 @@ def parallelize(
         plan_request(plan, machine, budget_memory, kind),
         options,
     )
-    step = program.step(tuple(module.training for module in model.modules()), args, kwargs)
+    step = program.step(model, tree_leaves((args, kwargs)))
     ports = {
         name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
     }
@@ -107,10 +109,40 @@ def parallelize(
         return distributed(tensor.detach(), device_mesh, placements).clone()
 
     parallel = with_tensors(model, shard)
+    for hooks in _hooks(parallel):
+        # They are in the graph.
+        hooks.clear()
     cls: Any = type(model)
     parallel.__class__ = parallel_class(cls)
     parallel.__dict__["sdy_program"] = program
     return parallel
+
+
+def _require_plain(model: Any) -> None:
+    """Refuse modules that another tool has made, and that cannot be traced.
+
+    Raises:
+        OptionError: the module is compiled, scripted, or parallel already.
+    """
+    import torch
+
+    inner, kind = None, ""
+    if isinstance(model, torch._dynamo.eval_frame.OptimizedModule):
+        inner, kind = "model._orig_mod, and compile what sdy.parallelize returns", "compiled"
+    elif isinstance(model, torch.jit.ScriptModule):
+        inner, kind = "the module of which the script was made", "a script"
+    elif isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        inner, kind = "model.module, with the batch sharded: {0: ('data',)}", "DistributedDataParallel"
+    elif any(hasattr(tensor, "placements") for tensor in (*model.parameters(), *model.buffers())):
+        inner, kind = "the module that is not parallel yet, and all shardings at once", "parallel already"
+    if inner is not None:
+        raise OptionError(Diagnostic("not-a-plain-module", f"the module is {kind}", hint=f"give {inner}"))
+
+
+def _hooks(module: Any) -> list[dict[int, Any]]:
+    """Return the hooks of the forward and backward pass of a module."""
+    kinds = ("forward", "forward_pre", "backward", "backward_pre")
+    return [getattr(module, f"_{kind}_hooks") for kind in kinds]
 
 
 def as_device_mesh(mesh: Any) -> Any:

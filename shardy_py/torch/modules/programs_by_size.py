@@ -9,6 +9,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, ShardyError
 from shardy_py.torch.modules.joint import JointTrace
+from shardy_py.torch.modules.recent_programs import keep
 from shardy_py.torch.modules.step import LocalStep
 from shardy_py.torch.modules.symbolic_step import SymbolicStep, make_symbolic_step
 from shardy_py.torch.modules.symbolic_trace import Shapes, SymbolicTrace
@@ -49,7 +50,8 @@ class ProgramsBySize:
         count = len(self.groups.ranks)
         # PyTorch treats sizes of 0 and 1 apart.
         remainders = tuple(tuple(size % count if size > 1 else size - 2 for size in shape) for shape in shapes)
-        tried = self._by_remainders.setdefault(remainders, [])
+        tried = self._by_remainders.get(remainders, [])
+        keep(self._by_remainders, remainders, tried)
         if None in tried:
             return None
         reason = "it is another one, or has other numbers, at other sizes"

@@ -41,21 +41,21 @@ def _kind_of(dtype: Any) -> str:
     return "truth value" if str(dtype) == "torch.bool" else "integer"
 
 
-def require_shapes(shapes: Shapes, expected: Shapes, names: Sequence[str]) -> None:
+def require_shapes(shapes: Sequence[Any], expected: Sequence[Any], names: Sequence[str], hint: str) -> None:
     """Check that inputs have the shapes that a program was made for.
 
     Args:
         shapes: The shapes of the inputs.
         expected: Those that the program is for.
         names: The names of the inputs.
+        hint: What to do for others.
 
     Raises:
         OptionError: they have others.
     """
     for name, shape, wanted in zip(names, shapes, expected, strict=True):
-        if shape != wanted:
-            message = f"the input {name} has the shape {shape}, the program is for {wanted}"
-            hint = "export it with dynamic_shapes, or with an example of this shape"
+        if tuple(shape) != tuple(wanted):
+            message = f"the input {name} has the shape {tuple(shape)}, the program is for {tuple(wanted)}"
             raise OptionError(Diagnostic(_CODE, message, hint=hint))
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from warnings import warn
 
 from shardy_py.api.result import CoreResult
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.ir.graph.walk import all_values
+from shardy_py.torch.caller_warnings import warn_caller
 from shardy_py.torch.modules.graph_module import has_control_flow, make_graph
 from shardy_py.torch.modules.joint import JointTrace
 from shardy_py.torch.modules.programs_by_size import ProgramsBySize
+from shardy_py.torch.modules.recent_programs import RemakeCounter, keep, recent
 from shardy_py.torch.modules.splitting import split_graph
 from shardy_py.torch.modules.step import LocalStep
 from shardy_py.torch.modules.symbolic_trace import Shapes
@@ -54,8 +55,9 @@ class TorchProgram:
     """A program of PyTorch on the processes of a device mesh.
 
     Parameters and buffers are cut once. What a call returns are whole tensors; buffers that the program writes are
-    kept. The program is an FX graph module, `graph_module`; one with control flow is run op by op instead. One with
-    dynamic sizes is made at those of its example; the first call at others makes the program for these.
+    kept, and inputs that it writes are written. The program is an FX graph module, `graph_module`; one with control
+    flow is run op by op instead. One with dynamic sizes is made at those of its example; the first call at others makes
+    the program for these.
 
     Args:
         local: The program that each device runs.
@@ -91,6 +93,7 @@ class TorchProgram:
         self._by_size = None
         if sizes is not None and program.graph_module is not None:
             self._by_size = ProgramsBySize(self.devices.groups, sizes.trace.begun_at, self._step_of, _warn)
+        self._remakes = RemakeCounter(self._difference, _warn)
         self._draws = any(map(draws_numbers, local.program.walk()))
         self._is_trained = False
         self._is_warned = False
@@ -121,6 +124,9 @@ class TorchProgram:
         outputs = []
         for output, constant in zip(self.local.origin.outputs, program.constants, strict=True):
             if output.writes:
+                if output.writes in self._inputs and output.result is not None:
+                    written = inputs[self._inputs.index(output.writes)]
+                    _write(written, self._gather(program.results[output.result], shards[output.result]))
                 continue
             if output.result is None:
                 outputs.append(constant)
@@ -158,7 +164,7 @@ class TorchProgram:
         self._is_warned = True
         message = "gradients are not recorded: the outputs of the program do not require any"
         hint = "call it under torch.no_grad(), or export a training step with its backward pass"
-        warn(Diagnostic("no-gradients", message, hint=hint).show("warning"), stacklevel=3)
+        _warn(Diagnostic("no-gradients", message, hint=hint))
 
     def program_at(self, inputs: Sequence[Any]) -> ShardProgram:
         """Return what runs at the sizes of some inputs.
@@ -176,9 +182,11 @@ class TorchProgram:
                 message = f"the input {name} is a DTensor, and the program takes whole tensors"
                 raise OptionError(Diagnostic("input-type", message, hint=f"give {name}.full_tensor()"))
         shapes = tuple(tuple(tensor.shape) for tensor in inputs)
-        if shapes not in self._programs:
-            self._programs[shapes] = self._make_at(shapes)
-        return self._programs[shapes]
+        program = recent(self._programs, shapes)
+        if program is None:
+            program = self._make_at(shapes)
+            keep(self._programs, shapes, program)
+        return program
 
     def _make_at(self, shapes: Shapes) -> ShardProgram:
         """Make what runs at other sizes than those of the example.
@@ -188,12 +196,14 @@ class TorchProgram:
         """
         if self._sizes is None:
             (example,) = self._programs
-            require_shapes(shapes, example, self._inputs)
+            hint = "export it with dynamic_shapes, or with an example of this shape"
+            require_shapes(shapes, example, self._inputs, hint)
             raise AssertionError("programs of other sizes are made where there are such sizes")
         sizes = require_sizes(shapes, self._sizes.trace, self._inputs)
         # Sizes of 0 and 1 are no sizes of programs for several.
         step = None if self._by_size is None or min(sizes) < 2 else self._by_size.at(shapes)
         if step is None:
+            self._remakes.note(shapes)
             result, local = self._sizes.local(self._sizes.trace.at(sizes))
             self._warn_of(result)
             return self._program_of(local)
@@ -270,6 +280,11 @@ class TorchProgram:
     def _gather(self, port: TensorPort, shard: Any) -> Any:
         return port.whole(self.devices.groups.gather(shard)) if port.is_cut else shard
 
+    def _difference(self, before: Shapes, after: Shapes) -> str:
+        """Return in words which inputs have other shapes; the first ones are those of the example."""
+        changed = [item for item in zip(self._inputs, before, after, strict=True) if item[1] != item[2]]
+        return " and ".join(f"the input {name} has the shape {new}, and had {old}" for name, old, new in changed)
+
     def _input_shapes(self, program: ShardProgram) -> Shapes:
         pairs = zip(self.local.origin.arguments, program.arguments, strict=True)
         return tuple(port.shape for argument, port in pairs if argument.kind == "input")
@@ -283,8 +298,16 @@ def _run_graph(graph_module: Any, sizes: Sequence[int], shards: Sequence[Any]) -
     return results
 
 
+def _write(tensor: Any, value: Any) -> None:
+    """Write into an input, as the exported module does."""
+    import torch
+
+    with torch.no_grad():
+        tensor.copy_(value)
+
+
 def _warn(item: Diagnostic) -> None:
-    warn(item.show("warning"), stacklevel=6)
+    warn_caller(item.show("warning"))
 
 
 def _state_of(native: Any) -> dict[str, Any]:
