@@ -7,6 +7,7 @@ from bisect import bisect_left
 from io import StringIO
 from typing import Literal
 
+from attrs import evolve
 from xdsl.context import Context
 from xdsl.dialects import builtin, cf, complex, dlti, func, math, scf, tensor, vector
 from xdsl.ir import Dialect, Operation
@@ -119,6 +120,11 @@ def _check_strings(text: str, name: str) -> None:
             raise ParseError(Diagnostic("malformed-kernel", message, name, hint=hint))
 
 
+def located(error: ParseError, location: str) -> ParseError:
+    """Return an error about a text in a module, such as that of an indexing map, with the location of the text."""
+    return ParseError(*(item if item.location else evolve(item, location=location) for item in error.diagnostics))
+
+
 class LineParser(Parser):
     """A parser that gives each op the location of its line.
 
@@ -136,7 +142,10 @@ class LineParser(Parser):
     def parse_operation(self) -> Operation:
         """Read an op, and locate it where its text begins."""
         line = bisect_left(self._ends, self._current_token.span.start) + 1
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except ParseError as error:
+            raise located(error, f"{self._name}:{line}") from None
         op.location = file_location(self._name, line)
         return op
 

@@ -9,7 +9,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
+from shardy_py.errors import OptionError, ParseError, ShardyError, UnsupportedError, VerificationError
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.buffers import buffer_uses
@@ -151,7 +151,59 @@ def test_malformed_modules(text: str, reason: str) -> None:
     """Errors name the file."""
     with pytest.raises(ParseError, match=reason) as caught:
         read_module(text, "f.mlir")
-    assert caught.value.diagnostics[0].location == "f.mlir"
+    assert caught.value.diagnostics[0].location in ("f.mlir", "f.mlir:2")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("%s = xla_gpu.shuffle_reduce(%v) to -16 combiner=@add : f32", "-16 is not a distance of lanes"),
+        ("%s = xla_gpu.shuffle_reduce(%v) to 16 combiner=@sum : f32", "the module has no function @sum"),
+        ("%s = xla_gpu.pure_call @add(%v) : (f32) -> (f32)", r"@add is a function from \(f32, f32\) to \(f32\)"),
+        ("%s, %u = func.call @add(%v, %v) : (f32, f32) -> (f32, f32)", "incorrect number of results"),
+        ("%s = func.call @main(%x) : (tensor<32xf32>) -> f32", "recursive functions are not kernels: main -> main"),
+        ("%s = tensor.extract %x[%t, %t] : tensor<32xf32>", "2 indices are not a place in tensor<32xf32>"),
+        ("%s = tensor.empty() : tensor<?xf32>", r"tensor<\?xf32> has a size that is not known"),
+        ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
+        ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
+        ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0)">(%t)', "divided by 0"),
+        ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d7)">(%t)', "'d7' is not a variable"),
+    ],
+)
+def test_modules_that_are_not_valid_as_a_whole(body: str, reason: str) -> None:
+    """What no op says alone is refused with its line before a pass or the interpreter meets it."""
+    text = f"""func.func private @add(%a: f32, %b: f32) -> f32 {{
+      %r = arith.addf %a, %b : f32
+      return %r : f32
+    }}
+    func.func @main(%x: tensor<32xf32>) -> f32 {{
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %yes = arith.constant true
+      %v = tensor.extract %x[%t] : tensor<32xf32>
+      {body.replace("step %zero ->", "step %zero iter_args(%a = %v) ->")}
+      return %v : f32
+    }}"""
+    with pytest.raises(ShardyError, match=reason) as caught:
+        read_module(text, "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:10"
+
+
+def test_functions_that_call_each_other_in_a_ring() -> None:
+    """The functions are named in the order of their calls; one that is called twice is no ring."""
+    text = """func.func @main() { func.call @f() : () -> () func.call @g() : () -> () return }
+    func.func private @f() { func.call @g() : () -> () return }
+    func.func private @g() { CALL return }"""
+    read_module(text.replace("CALL", ""))
+    with pytest.raises(VerificationError, match="not kernels: f -> g -> f"):
+        read_module(text.replace("CALL", "func.call @f() : () -> ()"))
+
+
+def test_a_pass_over_blocks_that_branch() -> None:
+    """A pass that takes structured functions says so where it fails on others."""
+    kernel = read_module("func.func @main(%x: tensor<8xf32>) { cf.br ^a\n^a:\n return }")
+    with pytest.raises(VerificationError, match="functions of one block"):
+        run_passes(kernel, parse_kernel_pipeline("lower-tensors"), H100)
 
 
 @pytest.mark.parametrize(
