@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.guards.error_texts import describe_error
 from shardy_py.kernels.dialect import forall, memory_ops, ops, tile_ops
 from shardy_py.kernels.dialect.arith_and_llvm import ARITH, LLVM
 from shardy_py.kernels.dialect.constants import special_floats_as_bytes
@@ -144,8 +145,14 @@ class LineParser(Parser):
         line = bisect_left(self._ends, self._current_token.span.start) + 1
         try:
             op = super().parse_operation()
+        except (XdslParseError, VerifyException, RecursionError, MemoryError):
+            raise
         except ParseError as error:
             raise located(error, f"{self._name}:{line}") from None
+        except Exception as error:
+            # So xDSL ends at some malformed texts, such as one with a label twice.
+            message = f"the parser ends with {describe_error(error)}"
+            raise ParseError(Diagnostic("malformed-kernel", message, f"{self._name}:{line}")) from None
         op.location = file_location(self._name, line)
         return op
 

@@ -13,6 +13,7 @@ from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp, PredicatedExtractO
 from shardy_py.kernels.dialect.ops import LoopOp, PureCallOp, YieldOp
 from shardy_py.kernels.dialect.tile_ops import MaterializeOp, ReduceOp
 from shardy_py.kernels.locations import file_line
+from shardy_py.kernels.opt.dominance import undominated_uses
 
 Signature = tuple[str, list[Attribute], list[Attribute]]
 Access = tensor.ExtractOp | tensor.InsertOp | PredicatedExtractOp | PredicatedInsertOp | AtomicRMWOp
@@ -27,16 +28,20 @@ def check_ops(module: builtin.ModuleOp, functions: Mapping[str, Any], name: str)
         name: The name of its file.
 
     Raises:
-        VerificationError: a function is called that there is not, with other types than its own, or by itself; an
-            index is missing; a region gives other types than its op; a size is not known; a loop has no end.
+        VerificationError: a function is called that there is not, with other types than its own, or by itself; a value
+            is used where it is not defined; an index is missing; a region gives other types than its op; a size is not
+            known; a loop has no end.
     """
     problems = [
         Diagnostic("malformed-kernel", message, file_line(op) or name, op.name)
         for op in module.walk()
         for message in _problems(op, functions)
     ]
-    # Types are those of functions only where all calls are right.
-    problems = problems or list(_recursions(functions, name))
+    problems += [
+        Diagnostic("malformed-kernel", f"operand {number} is not defined there", file_line(op) or name, op.name)
+        for op, number in undominated_uses(module)
+    ]
+    problems += _recursions(functions, name)
     if problems:
         raise VerificationError(*problems)
 

@@ -164,6 +164,12 @@ def test_malformed_modules(text: str, reason: str) -> None:
         ("%s = func.call @main(%x) : (tensor<32xf32>) -> f32", "recursive functions are not kernels: main -> main"),
         ("%s = tensor.extract %x[%t, %t] : tensor<32xf32>", "2 indices are not a place in tensor<32xf32>"),
         ("%s = tensor.empty() : tensor<?xf32>", r"tensor<\?xf32> has a size that is not known"),
+        ("%s = arith.addf %v, %later : f32  %later = arith.negf %v : f32", "operand 1 is not defined there"),
+        (
+            "%s = scf.if %yes -> (f32) { %y = arith.negf %s : f32 scf.yield %y : f32 } else { scf.yield %v : f32 }",
+            "not defined",
+        ),
+        ("cf.br ^a ^b: scf.if %yes { ^a: scf.yield }", "the parser ends with KeyError"),
         ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
         ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
         ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0)">(%t)', "divided by 0"),
@@ -187,6 +193,31 @@ def test_modules_that_are_not_valid_as_a_whole(body: str, reason: str) -> None:
     with pytest.raises(ShardyError, match=reason) as caught:
         read_module(text, "f.mlir")
     assert caught.value.diagnostics[0].location == "f.mlir:10"
+
+
+def test_values_of_blocks_that_branch() -> None:
+    """A value may be used in blocks to which all ways lead through its own, and in blocks that nothing leads to."""
+    text = """func.func @main(%x: tensor<8xf32>, %c: i1, %v: f32) {
+      cf.cond_br %c, ^a, ^b
+    ^a:
+      %s = arith.negf %v : f32
+      cf.br ^c
+    ^b:
+      %n = arith.negf USED : f32
+      cf.br ^c
+    ^c:
+      return
+    ^d:
+      %u = arith.negf %s : f32
+      cf.br ^c
+    }"""
+    read_module(text.replace("USED", "%v"))
+    read_module(
+        text.replace("USED", "%v").replace("br ^c\n    ^b", "br ^b\n    ^b").replace("%c, ^a, ^b", "%c, ^a, ^a")
+    )
+    with pytest.raises(VerificationError, match="operand 0 is not defined there") as caught:
+        read_module(text.replace("USED", "%s"), "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:7"
 
 
 def test_functions_that_call_each_other_in_a_ring() -> None:
