@@ -50,6 +50,9 @@ def _problems(op: Operation, functions: Mapping[str, Any]) -> Iterator[str]:
     for result in (*op.results, *(argument for region in op.regions for argument in _arguments(region))):
         if isinstance(result.type, builtin.TensorType) and builtin.DYNAMIC_INDEX in result.type.get_shape():
             yield f"{result.type} has a size that is not known; buffers of kernels have fixed sizes"
+    for attributes in _attribute_sets(op):
+        if (range_ := attributes.get("xla.range")) is not None and not _is_range(range_):
+            yield f"xla.range = {range_} is not a least and a greatest integer"
     signature = _signature(op)
     if signature is not None:
         yield from _wrong_call(*signature, functions)
@@ -64,6 +67,19 @@ def _problems(op: Operation, functions: Mapping[str, Any]) -> Iterator[str]:
         given = last.args if isinstance(last, scf.ConditionOp) else () if last is None else last.operands
         if isinstance(last, scf.YieldOp | scf.ConditionOp | YieldOp) and [value.type for value in given] != types:
             yield f"a region gives {_listed(value.type for value in given)} where {_listed(types)} is expected"
+
+
+def _attribute_sets(op: Operation) -> Iterator[Mapping[str, Attribute]]:
+    """Yield the attributes of an op and, of a function, those of each argument."""
+    yield op.attributes
+    if isinstance(op, func.FuncOp) and op.arg_attrs is not None:
+        yield from (argument.data for argument in op.arg_attrs)
+
+
+def _is_range(attribute: Attribute) -> bool:
+    values = attribute.data if isinstance(attribute, builtin.ArrayAttr) else ()
+    ends = [item.value.data for item in values if isinstance(item, builtin.IntegerAttr)]
+    return len(ends) == len(values) == 2 and ends[0] <= ends[1]
 
 
 def _arguments(region: Region) -> Iterator[Any]:

@@ -169,7 +169,8 @@ def test_malformed_modules(text: str, reason: str) -> None:
             "%s = scf.if %yes -> (f32) { %y = arith.negf %s : f32 scf.yield %y : f32 } else { scf.yield %v : f32 }",
             "not defined",
         ),
-        ("cf.br ^a ^b: scf.if %yes { ^a: scf.yield }", "the parser ends with KeyError"),
+        ("%s = gpu.thread_id y {xla.range = [1 : index]}", r"xla.range = \[1 : index\] is not a least and a greatest"),
+        ("%s = gpu.thread_id y {xla.range = [7 : index, 3 : index]}", "is not a least and a greatest"),
         ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
         ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
         ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0)">(%t)', "divided by 0"),
@@ -193,6 +194,13 @@ def test_modules_that_are_not_valid_as_a_whole(body: str, reason: str) -> None:
     with pytest.raises(ShardyError, match=reason) as caught:
         read_module(text, "f.mlir")
     assert caught.value.diagnostics[0].location == "f.mlir:10"
+
+
+def test_a_label_that_stands_twice() -> None:
+    """The parser of xDSL ends with an error of Python there, which names the line of the op around it."""
+    with pytest.raises(ParseError, match="the parser ends with KeyError") as caught:
+        read_module("\nfunc.func @main() { cf.br ^a ^a: cf.br ^a ^a: return }", "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:2"
 
 
 def test_values_of_blocks_that_branch() -> None:
