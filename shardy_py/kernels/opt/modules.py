@@ -30,6 +30,8 @@ from shardy_py.values import frozen
 _LONGEST_LINE = 200
 _UNKNOWN_OP = re.compile(r"Operation (\w+)\.[\w.]+ is not registered")
 _NO_MEMREF = "kernels have no memrefs: buffers are tensors, such as tensor<8xf32>, or pointers of llvm"
+_FROM_PROGRAM = "this is a program: shardy emit FILE --stage initial -o KERNEL writes the module of its kernel"
+_HINTS = {"memref": _NO_MEMREF, "chlo": _FROM_PROGRAM, "stablehlo": _FROM_PROGRAM}
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -103,8 +105,7 @@ def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _lin
     except (XdslParseError, VerifyException) as error:
         hint = "write the ops in the document's form or in generic form"
         if (unknown := _UNKNOWN_OP.search(str(error))) is not None:
-            is_memref = unknown[1] == "memref"
-            hint = _NO_MEMREF if is_memref else "the reference of kernels lists the dialects that modules may have"
+            hint = _HINTS.get(unknown[1], "the reference of kernels lists the dialects that modules may have")
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
     except ParseError as error:

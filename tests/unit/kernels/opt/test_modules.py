@@ -196,6 +196,13 @@ def test_modules_that_are_not_valid_as_a_whole(body: str, reason: str) -> None:
     assert caught.value.diagnostics[0].location == "f.mlir:10"
 
 
+def test_a_program_is_no_kernel_module() -> None:
+    """A program of StableHLO is refused with the command that makes a module of it."""
+    with pytest.raises(ParseError, match=r"stablehlo\.abs is not registered") as caught:
+        read_module("func.func @main(%x: tensor<f32>) { %0 = stablehlo.abs %x : tensor<f32> return }")
+    assert "shardy emit FILE --stage initial" in caught.value.diagnostics[0].hint
+
+
 def test_a_label_that_stands_twice() -> None:
     """The parser of xDSL ends with an error of Python there, which names the line of the op around it."""
     with pytest.raises(ParseError, match="the parser ends with KeyError") as caught:
