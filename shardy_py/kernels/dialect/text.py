@@ -64,6 +64,8 @@ _BARE_MAP = re.compile(r"indexing_map<\s*(\((?:->|[^<>\"])*)>")
 # Several strings are one, whatever stands between them.
 _LONG_MAP = re.compile(r'indexing_map<\s*"[^"]*"')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WIDE_INTEGER = re.compile(r"(?<![\w%@^#!.$])[su]?i(\d{8,})\b")
+_MOST_BITS = (1 << 24) - 1
 _SIMPLIFIED = re.compile(r",\s*is_simplified\s*:\s*(?:true|false)\b")
 
 
@@ -105,6 +107,7 @@ def readable_text(text: str, name: str = "") -> str:
     # The lines behind a string that is longer than one keep their numbers.
     text = _LONG_MAP.sub(lambda match: match[0].replace("\n", " ") + "\n" * match[0].count("\n"), text)
     _check_strings(text, name)
+    _check_widths(text, name)
     return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
 
 
@@ -119,6 +122,19 @@ def _check_strings(text: str, name: str) -> None:
             message = f"a string of line {number} does not end in the line"
             hint = "close it there, or cut it into several strings"
             raise ParseError(Diagnostic("malformed-kernel", message, name, hint=hint))
+
+
+def _check_widths(text: str, name: str) -> None:
+    """Check the bits of integer types: xDSL computes the largest number of each type that it reads.
+
+    Raises:
+        ParseError: one has more than MLIR allows.
+    """
+    for match in _WIDE_INTEGER.finditer(text):
+        if len(match[1]) > len(str(_MOST_BITS)) or int(match[1]) > _MOST_BITS:
+            line = text.count("\n", 0, match.start()) + 1
+            message = f"integers have at most {_MOST_BITS} bits"
+            raise ParseError(Diagnostic("malformed-kernel", message, f"{name}:{line}" if name else ""))
 
 
 def located(error: ParseError, location: str) -> ParseError:

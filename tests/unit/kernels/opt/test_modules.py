@@ -170,6 +170,7 @@ def test_malformed_modules(text: str, reason: str) -> None:
             "not defined",
         ),
         ("%s = gpu.thread_id y {xla.range = [1 : index]}", r"xla.range = \[1 : index\] is not a least and a greatest"),
+        ("%s = arith.constant 1 : i99999999999", "integers have at most 16777215 bits"),
         ("%s = gpu.thread_id y {xla.range = [7 : index, 3 : index]}", "is not a least and a greatest"),
         ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
         ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
@@ -201,6 +202,12 @@ def test_a_program_is_no_kernel_module() -> None:
     with pytest.raises(ParseError, match=r"stablehlo\.abs is not registered") as caught:
         read_module("func.func @main(%x: tensor<f32>) { %0 = stablehlo.abs %x : tensor<f32> return }")
     assert "shardy emit FILE --stage initial" in caught.value.diagnostics[0].hint
+
+
+def test_names_like_wide_integers() -> None:
+    """Values, functions and attributes may have any name."""
+    text = "func.func @i99999999999(%i99999999999: i32) attributes {a = #gpu.thread<x>, b.i99999999999} { return }"
+    assert read_module(text).entry.sym_name.data == "i99999999999"
 
 
 def test_a_label_that_stands_twice() -> None:
