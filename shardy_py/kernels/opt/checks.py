@@ -1,4 +1,4 @@
-"""What MLIR verifies of a module beyond single ops, and what would keep passes or the interpreter from an end."""
+"""Checks of a whole kernel module: calls, accesses, values of regions, definitions before uses, and endless loops."""
 
 from __future__ import annotations
 
