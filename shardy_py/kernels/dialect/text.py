@@ -7,6 +7,7 @@ from bisect import bisect_left
 from io import StringIO
 from typing import Literal
 
+from attrs import evolve
 from xdsl.context import Context
 from xdsl.dialects import builtin, cf, complex, dlti, func, math, scf, tensor, vector
 from xdsl.ir import Dialect, Operation
@@ -16,6 +17,7 @@ from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
 
 from shardy_py.errors import Diagnostic, ParseError
+from shardy_py.guards.error_texts import describe_error
 from shardy_py.kernels.dialect import forall, memory_ops, ops, tile_ops
 from shardy_py.kernels.dialect.arith_and_llvm import ARITH, LLVM
 from shardy_py.kernels.dialect.constants import special_floats_as_bytes
@@ -62,6 +64,8 @@ _BARE_MAP = re.compile(r"indexing_map<\s*(\((?:->|[^<>\"])*)>")
 # Several strings are one, whatever stands between them.
 _LONG_MAP = re.compile(r'indexing_map<\s*"[^"]*"')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_WIDE_INTEGER = re.compile(r"(?<![\w%@^#!.$])[su]?i(\d{8,})\b")
+_MOST_BITS = (1 << 24) - 1
 _SIMPLIFIED = re.compile(r",\s*is_simplified\s*:\s*(?:true|false)\b")
 
 
@@ -103,6 +107,7 @@ def readable_text(text: str, name: str = "") -> str:
     # The lines behind a string that is longer than one keep their numbers.
     text = _LONG_MAP.sub(lambda match: match[0].replace("\n", " ") + "\n" * match[0].count("\n"), text)
     _check_strings(text, name)
+    _check_widths(text, name)
     return _TODAY.sub(r"xla_gpu.\1", text).replace("#xla.indexing_map<", "#xla_gpu.indexing_map<")
 
 
@@ -117,6 +122,24 @@ def _check_strings(text: str, name: str) -> None:
             message = f"a string of line {number} does not end in the line"
             hint = "close it there, or cut it into several strings"
             raise ParseError(Diagnostic("malformed-kernel", message, name, hint=hint))
+
+
+def _check_widths(text: str, name: str) -> None:
+    """Check the bits of integer types: xDSL computes the largest number of each type that it reads.
+
+    Raises:
+        ParseError: one has more than MLIR allows.
+    """
+    for match in _WIDE_INTEGER.finditer(text):
+        if len(match[1]) > len(str(_MOST_BITS)) or int(match[1]) > _MOST_BITS:
+            line = text.count("\n", 0, match.start()) + 1
+            message = f"integers have at most {_MOST_BITS} bits"
+            raise ParseError(Diagnostic("malformed-kernel", message, f"{name}:{line}" if name else ""))
+
+
+def located(error: ParseError, location: str) -> ParseError:
+    """Return an error about a text in a module, such as that of an indexing map, with the location of the text."""
+    return ParseError(*(item if item.location else evolve(item, location=location) for item in error.diagnostics))
 
 
 class LineParser(Parser):
@@ -136,7 +159,16 @@ class LineParser(Parser):
     def parse_operation(self) -> Operation:
         """Read an op, and locate it where its text begins."""
         line = bisect_left(self._ends, self._current_token.span.start) + 1
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except (XdslParseError, VerifyException, RecursionError, MemoryError):
+            raise
+        except ParseError as error:
+            raise located(error, f"{self._name}:{line}") from None
+        except Exception as error:
+            # So xDSL ends at some malformed texts, such as one with a label twice.
+            message = f"the parser ends with {describe_error(error)}"
+            raise ParseError(Diagnostic("malformed-kernel", message, f"{self._name}:{line}")) from None
         op.location = file_location(self._name, line)
         return op
 

@@ -16,18 +16,22 @@ from shardy_py.errors import Diagnostic, OptionError, ParseError, ShardyError, V
 from shardy_py.kernels.dialect.forall import ForallOp
 from shardy_py.kernels.dialect.gpu import DIMENSIONS, BlockIdOp, ThreadIdOp
 from shardy_py.kernels.dialect.nvvm import SpecialRegisterOp
-from shardy_py.kernels.dialect.text import LineParser, make_context, print_kernel_module, readable_text
+from shardy_py.kernels.dialect.text import LineParser, located, make_context, print_kernel_module, readable_text
 from shardy_py.kernels.dialect.types import LaunchGridAttr, Triple
 from shardy_py.kernels.entry.arguments import ENTRY
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.locations import file_line
+from shardy_py.kernels.opt.checks import check_ops
 from shardy_py.kernels.opt.intrinsics import define_intrinsics
+from shardy_py.kernels.passes.pipeline import verify_op
 from shardy_py.kernels.run.kernel import entry_of, functions_of
 from shardy_py.values import frozen
 
 _LONGEST_LINE = 200
 _UNKNOWN_OP = re.compile(r"Operation (\w+)\.[\w.]+ is not registered")
 _NO_MEMREF = "kernels have no memrefs: buffers are tensors, such as tensor<8xf32>, or pointers of llvm"
+_FROM_PROGRAM = "this is a program: shardy emit FILE --stage initial -o KERNEL writes the module of its kernel"
+_HINTS = {"memref": _NO_MEMREF, "chlo": _FROM_PROGRAM, "stablehlo": _FROM_PROGRAM}
 _KNOWN_SIZES = {
     "thread": ("gpu.known_block_size", "known_block_size", "nvvm.reqntid", "nvvm.maxntid"),
     "block": ("gpu.known_grid_size", "known_grid_size"),
@@ -72,7 +76,7 @@ def read_module(text: str, name: str = "") -> KernelModule:
 
     Raises:
         ParseError: it is malformed.
-        VerificationError: it has no entry function, or takes a memref.
+        VerificationError: it has no entry function, takes a memref, or is not valid as a whole.
     """
     try:
         parsed = _parsed(text, name)
@@ -98,17 +102,33 @@ def _line_parser(text: str, name: str) -> Parser:
 def _parsed(text: str, name: str, *, parser: Callable[[str, str], Parser] = _line_parser) -> KernelModule:
     try:
         module = parser(readable_text(text, name), name or "<kernel>").parse_module()
-        module.verify()
     except (XdslParseError, VerifyException) as error:
         hint = "write the ops in the document's form or in generic form"
         if (unknown := _UNKNOWN_OP.search(str(error))) is not None:
-            is_memref = unknown[1] == "memref"
-            hint = _NO_MEMREF if is_memref else "the reference of kernels lists the dialects that modules may have"
+            hint = _HINTS.get(unknown[1], "the reference of kernels lists the dialects that modules may have")
         lines = [line[:_LONGEST_LINE] for line in str(error).strip().splitlines()]
         raise ParseError(Diagnostic("malformed-kernel", "\n".join(lines), name, hint=hint)) from None
+    except ParseError as error:
+        raise located(error, name) from None
+    _verify(module, name)
     _check_buffers(module, name)
     define_intrinsics(functions_of(module).values())
+    check_ops(module, functions_of(module), name)
     return KernelModule(module, name)
+
+
+def _verify(module: builtin.ModuleOp, name: str) -> None:
+    """Verify every op by itself.
+
+    Raises:
+        ParseError: one is not valid.
+    """
+    for op in module.walk():
+        try:
+            verify_op(op)
+        except VerifyException as error:
+            message = str(error).strip()[: 5 * _LONGEST_LINE]
+            raise ParseError(Diagnostic("malformed-kernel", message, file_line(op) or name, op.name)) from None
 
 
 def _check_buffers(module: builtin.ModuleOp, name: str) -> None:

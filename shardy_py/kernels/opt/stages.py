@@ -16,6 +16,7 @@ from shardy_py.kernels.locations import inherit_locations
 from shardy_py.kernels.opt.modules import KernelModule
 from shardy_py.kernels.passes.base import KernelContext, KernelPass
 from shardy_py.kernels.passes.pipeline import LOOP_PIPELINE, verify_ops, with_plugin_passes
+from shardy_py.kernels.run.kernel import functions_of
 from shardy_py.plugins import Registry
 from shardy_py.support.gc_pause import no_garbage_collection
 from shardy_py.transforms.pass_names import split_pipeline
@@ -130,8 +131,14 @@ def _failure(module: builtin.ModuleOp, item: KernelPass, device: DeviceSpec) -> 
         return VerificationError(Diagnostic("broken-module", message, op=item.name))
     except Exception as error:
         # A pass of a plugin, or one over a module that no emitter writes, may fail in any way: that is what is asked.
-        return VerificationError(Diagnostic("pass-failed", f"the pass ends with {describe_error(error)}", op=item.name))
+        hint = "it takes functions of one block: give it the module before scf-to-cf" if _has_branches(module) else ""
+        message = f"the pass ends with {describe_error(error)}"
+        return VerificationError(Diagnostic("pass-failed", message, op=item.name, hint=hint))
     return None
+
+
+def _has_branches(module: builtin.ModuleOp) -> bool:
+    return any(len(function.body.blocks) > 1 for function in functions_of(module).values())
 
 
 def find_stage(stages: Sequence[ModuleStage], name: str) -> ModuleStage:

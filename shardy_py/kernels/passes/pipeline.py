@@ -132,10 +132,19 @@ def verify_ops(root: Operation) -> None:
         VerifyException: an op is not valid.
     """
     for op in root.walk():
-        if _ends_block_of_several(op):
-            _verify_branch(op)
-        else:
-            op.verify(verify_nested_ops=False)
+        verify_op(op)
+
+
+def verify_op(op: Operation) -> None:
+    """Verify an op, and not the ops in it.
+
+    Raises:
+        VerifyException: it is not valid.
+    """
+    if _ends_block_of_several(op):
+        _verify_branch(op)
+    else:
+        op.verify(verify_nested_ops=False)
 
 
 def _ends_block_of_several(op: Operation) -> bool:

@@ -9,7 +9,7 @@ pytest.importorskip("xdsl", reason="kernels need the extra 'codegen'")
 
 import numpy as np
 
-from shardy_py.errors import OptionError, ParseError, UnsupportedError, VerificationError
+from shardy_py.errors import OptionError, ParseError, ShardyError, UnsupportedError, VerificationError
 from shardy_py.kernels.device import H100
 from shardy_py.kernels.launch.grid import Launch
 from shardy_py.kernels.opt.buffers import buffer_uses
@@ -151,7 +151,112 @@ def test_malformed_modules(text: str, reason: str) -> None:
     """Errors name the file."""
     with pytest.raises(ParseError, match=reason) as caught:
         read_module(text, "f.mlir")
-    assert caught.value.diagnostics[0].location == "f.mlir"
+    assert caught.value.diagnostics[0].location in ("f.mlir", "f.mlir:2")
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("%s = xla_gpu.shuffle_reduce(%v) to -16 combiner=@add : f32", "-16 is not a distance of lanes"),
+        ("%s = xla_gpu.shuffle_reduce(%v) to 16 combiner=@sum : f32", "the module has no function @sum"),
+        ("%s = xla_gpu.pure_call @add(%v) : (f32) -> (f32)", r"@add is a function from \(f32, f32\) to \(f32\)"),
+        ("%s, %u = func.call @add(%v, %v) : (f32, f32) -> (f32, f32)", "incorrect number of results"),
+        ("%s = func.call @main(%x) : (tensor<32xf32>) -> f32", "recursive functions are not kernels: main -> main"),
+        ("%s = tensor.extract %x[%t, %t] : tensor<32xf32>", "2 indices are not a place in tensor<32xf32>"),
+        ("%s = tensor.empty() : tensor<?xf32>", r"tensor<\?xf32> has a size that is not known"),
+        ("%s = arith.addf %v, %later : f32  %later = arith.negf %v : f32", "operand 1 is not defined there"),
+        (
+            "%s = scf.if %yes -> (f32) { %y = arith.negf %s : f32 scf.yield %y : f32 } else { scf.yield %v : f32 }",
+            "not defined",
+        ),
+        ("%s = gpu.thread_id y {xla.range = [1 : index]}", r"xla.range = \[1 : index\] is not a least and a greatest"),
+        ("%s = arith.constant 1 : i99999999999", "integers have at most 16777215 bits"),
+        ("%s = gpu.thread_id y {xla.range = [7 : index, 3 : index]}", "is not a least and a greatest"),
+        ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
+        ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
+        ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0)">(%t)', "divided by 0"),
+        ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d7)">(%t)', "'d7' is not a variable"),
+    ],
+)
+def test_modules_that_are_not_valid_as_a_whole(body: str, reason: str) -> None:
+    """What no op says alone is refused with its line before a pass or the interpreter meets it."""
+    text = f"""func.func private @add(%a: f32, %b: f32) -> f32 {{
+      %r = arith.addf %a, %b : f32
+      return %r : f32
+    }}
+    func.func @main(%x: tensor<32xf32>) -> f32 {{
+      %t = gpu.thread_id x
+      %zero = arith.constant 0 : index
+      %yes = arith.constant true
+      %v = tensor.extract %x[%t] : tensor<32xf32>
+      {body.replace("step %zero ->", "step %zero iter_args(%a = %v) ->")}
+      return %v : f32
+    }}"""
+    with pytest.raises(ShardyError, match=reason) as caught:
+        read_module(text, "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:10"
+
+
+def test_a_program_is_no_kernel_module() -> None:
+    """A program of StableHLO is refused with the command that makes a module of it."""
+    with pytest.raises(ParseError, match=r"stablehlo\.abs is not registered") as caught:
+        read_module("func.func @main(%x: tensor<f32>) { %0 = stablehlo.abs %x : tensor<f32> return }")
+    assert "shardy emit FILE --stage initial" in caught.value.diagnostics[0].hint
+
+
+def test_names_like_wide_integers() -> None:
+    """Values, functions and attributes may have any name."""
+    text = "func.func @i99999999999(%i99999999999: i32) attributes {a = #gpu.thread<x>, b.i99999999999} { return }"
+    assert read_module(text).entry.sym_name.data == "i99999999999"
+
+
+def test_a_label_that_stands_twice() -> None:
+    """The parser of xDSL ends with an error of Python there, which names the line of the op around it."""
+    with pytest.raises(ParseError, match="the parser ends with KeyError") as caught:
+        read_module("\nfunc.func @main() { cf.br ^a ^a: cf.br ^a ^a: return }", "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:2"
+
+
+def test_values_of_blocks_that_branch() -> None:
+    """A value may be used in blocks to which all ways lead through its own, and in blocks that nothing leads to."""
+    text = """func.func @main(%x: tensor<8xf32>, %c: i1, %v: f32) {
+      cf.cond_br %c, ^a, ^b
+    ^a:
+      %s = arith.negf %v : f32
+      cf.br ^c
+    ^b:
+      %n = arith.negf USED : f32
+      cf.br ^c
+    ^c:
+      return
+    ^d:
+      %u = arith.negf %s : f32
+      cf.br ^c
+    }"""
+    read_module(text.replace("USED", "%v"))
+    read_module(
+        text.replace("USED", "%v").replace("br ^c\n    ^b", "br ^b\n    ^b").replace("%c, ^a, ^b", "%c, ^a, ^a")
+    )
+    with pytest.raises(VerificationError, match="operand 0 is not defined there") as caught:
+        read_module(text.replace("USED", "%s"), "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:7"
+
+
+def test_functions_that_call_each_other_in_a_ring() -> None:
+    """The functions are named in the order of their calls; one that is called twice is no ring."""
+    text = """func.func @main() { func.call @f() : () -> () func.call @g() : () -> () return }
+    func.func private @f() { func.call @g() : () -> () return }
+    func.func private @g() { CALL return }"""
+    read_module(text.replace("CALL", ""))
+    with pytest.raises(VerificationError, match="not kernels: f -> g -> f"):
+        read_module(text.replace("CALL", "func.call @f() : () -> ()"))
+
+
+def test_a_pass_over_blocks_that_branch() -> None:
+    """A pass that takes structured functions says so where it fails on others."""
+    kernel = read_module("func.func @main(%x: tensor<8xf32>) { cf.br ^a\n^a:\n return }")
+    with pytest.raises(VerificationError, match="functions of one block"):
+        run_passes(kernel, parse_kernel_pipeline("lower-tensors"), H100)
 
 
 @pytest.mark.parametrize(
