@@ -14,7 +14,8 @@ from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
-from shardy_py.jax.signature import JaxSignature, is_leaf
+from shardy_py.jax.sharding_trees import is_leaf
+from shardy_py.jax.signature import JaxSignature
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -46,7 +47,7 @@ class CallArguments:
         """Return those of some arguments that stand where arrays, or trees of them, do."""
         if not self.static_numbers and not self.static_names:
             return tuple(arguments), dict(keywords)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         positional = tuple(item for number, item in enumerate(arguments) if number not in numbers)
         return positional, {name: item for name, item in keywords.items() if name not in self.static_names}
 
@@ -55,7 +56,7 @@ class CallArguments:
         import jax
 
         positional, named = jax.tree.unflatten(jax.tree.structure(self.dynamic), leaves)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         arrays = iter(positional)
         arguments = [item if number in numbers else next(arrays) for number, item in enumerate(self.arguments)]
         return arguments, {**self.keywords, **named}
@@ -73,6 +74,13 @@ class CallArguments:
         return self.in_tree, leaf_keys, self.static, trace_context()
 
     @cached_property
+    def _numbers(self) -> frozenset[int]:
+        """The numbers of the positional arguments that are static; further ones stand by name, or have a default."""
+        count = len(self.arguments)
+        places = (number + count if number < 0 else number for number in self.static_numbers)
+        return frozenset(place for place in places if 0 <= place < count)
+
+    @cached_property
     def static(self) -> Hashable:
         """The arguments that are values of Python to the function, with their types: 1 is equal to True and 1.0.
 
@@ -81,9 +89,8 @@ class CallArguments:
         """
         if not self.static_numbers and not self.static_names:
             return ()
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
         values = (
-            *((number, self.arguments[number]) for number in sorted(numbers)),
+            *((number, self.arguments[number]) for number in sorted(self._numbers)),
             *((name, self.keywords[name]) for name in sorted(self.static_names) if name in self.keywords),
         )
         static = tuple((place, type(value), value) for place, value in values)
@@ -106,7 +113,7 @@ class CallArguments:
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
 
         names = set(self.static_names)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         positional = tuple(
             item if number in numbers else jax.tree.map(shape, item) for number, item in enumerate(self.arguments)
         )

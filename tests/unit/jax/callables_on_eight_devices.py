@@ -237,6 +237,27 @@ func.func @main(%a: tensor<8x4x{type_}> {{sdy.sharding = #sdy.sharding<@mesh, {e
     np.testing.assert_array_equal(run(array)[0], array * array)
 
 
+@pytest.mark.parametrize("type_", [AxisType.Auto, AxisType.Explicit])
+def test_what_is_not_sharded_is_on_all_devices_of_the_context(type_: AxisType) -> None:
+    """Without any sharding a function runs on all devices of the mesh of the context, as with `jax.jit`."""
+    with jax.set_mesh(make_mesh("shuffled", type_)):
+        actual, expected = (make(lambda: jnp.ones((8, 16)))() for make in (sdy.jit, jax.jit))
+        assert actual.sharding == expected.sharding
+        assert jax.typeof(actual) == jax.typeof(expected)
+        actual, expected = (make(lambda x: x @ W)(X) for make in (sdy.jit, jax.jit))
+    assert actual.sharding == expected.sharding
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+def test_without_a_mesh_a_function_runs_where_its_arguments_are() -> None:
+    """Its results mix with arrays over eight devices where no argument is committed to one, as with `jax.jit`."""
+    there = jax.device_put(X, jax.devices()[3])
+    assert sdy.jit(jnp.sin)(there).sharding == jax.jit(jnp.sin)(there).sharding
+    key = sdy.jit(lambda key: jax.random.split(key)[0])(jax.random.key(0))
+    drawn = jax.jit(lambda key, x: x + jax.random.normal(key, x.shape))(key, put(X, make_mesh(), "x"))
+    assert len(drawn.sharding.device_set) == 8
+
+
 def test_donated_arguments_and_memories() -> None:
     """A donated array is gone, and a result lies in the memory that the program asks for."""
     mesh = make_mesh()
