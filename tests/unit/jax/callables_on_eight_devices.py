@@ -237,6 +237,20 @@ func.func @main(%a: tensor<8x4x{type_}> {{sdy.sharding = #sdy.sharding<@mesh, {e
     np.testing.assert_array_equal(run(array)[0], array * array)
 
 
+@pytest.mark.parametrize("spec", [P("x", "y"), P(("x", "y")), P("y", "x"), P(None, ("y", "x"))])
+def test_types_say_shardings_along_some_axes_only(spec: P) -> None:
+    """A mesh may have explicit axes and others; types of results are those of `jax.jit`."""
+    mesh = Mesh(make_mesh().devices, ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+    x = put(X, mesh, *spec)
+    with jax.set_mesh(mesh):
+        actual, expected = (make(lambda x: jnp.sin(x) * 2)(x) for make in (sdy.jit, jax.jit))
+        inside = jax.jit(lambda x: sdy.jit(jnp.sin)(x) * 2)(x)
+    assert actual.sharding.is_equivalent_to(expected.sharding, 2)
+    assert jax.typeof(actual) == jax.typeof(expected) == jax.typeof(inside)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    np.testing.assert_allclose(inside, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("type_", [AxisType.Auto, AxisType.Explicit])
 def test_what_is_not_sharded_is_on_all_devices_of_the_context(type_: AxisType) -> None:
     """Without any sharding a function runs on all devices of the mesh of the context, as with `jax.jit`."""
