@@ -10,6 +10,7 @@ from shardy_py.api.specs import memory_of_spec
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.arguments import array_values
+from shardy_py.jax.callable.committed import committed_sharding
 from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_traced
@@ -108,7 +109,7 @@ class CallArguments:
         def shape(leaf: Any) -> Any:
             if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
                 return leaf
-            sharding = _sharding_of(leaf) if with_shardings else None
+            sharding = committed_sharding(leaf) if with_shardings else None
             weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
 
@@ -308,7 +309,7 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     import jax
 
     for leaf in jax.tree.leaves(call.dynamic):
-        sharding = _sharding_of(leaf)
+        sharding = committed_sharding(leaf)
         if sharding is not None:
             return devices_of(sharding.mesh)
     return None
@@ -318,20 +319,4 @@ def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
     weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
-    return tuple(leaf.shape), leaf.dtype, weak, _sharding_of(leaf) if with_sharding else None
-
-
-def _sharding_of(leaf: Any) -> Any:
-    """Return the `NamedSharding` that an array is committed to, or None.
-
-    The sharding of a traced value is known where its type has explicit axes.
-    """
-    import jax
-
-    if isinstance(leaf, jax.core.Tracer):
-        sharding = getattr(jax.typeof(leaf), "sharding", None)
-        types = () if sharding is None or sharding.mesh.empty else sharding.mesh.axis_types
-        return sharding if jax.sharding.AxisType.Explicit in types else None
-    sharding = getattr(leaf, "sharding", None)
-    is_committed = getattr(leaf, "committed", True)
-    return sharding if is_committed and isinstance(sharding, jax.sharding.NamedSharding) else None
+    return tuple(leaf.shape), leaf.dtype, weak, committed_sharding(leaf) if with_sharding else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, update_wrapper
 from inspect import signature
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -12,7 +13,7 @@ from attrs import evolve, fields_dict
 
 from shardy_py.api.options import PropagateArguments
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
-from shardy_py.jax.callable.contexts import context_mesh, free_mesh, has_x64, in_context, is_disabled
+from shardy_py.jax.callable.contexts import context_mesh, free_mesh, has_x64, in_context, is_disabled, is_not_finite
 from shardy_py.jax.callable.dispatch import dispatcher, has_deleted
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
@@ -136,9 +137,32 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
-        if self._dispatch is None or has_deleted((arguments, keywords)):
-            return self._run(arguments, keywords)[0]
-        return self._dispatch(*arguments, **keywords)
+        try:
+            if self._dispatch is None or has_deleted((arguments, keywords)):
+                return self._run(arguments, keywords)[0]
+            return self._dispatch(*arguments, **keywords)
+        except Exception as error:
+            if not is_not_finite(error):
+                raise
+            self._find_not_finite(arguments, keywords)
+            message = f"a result of {self!r} has an invalid value: {error}"
+            raise FloatingPointError(message) from None
+
+    def _find_not_finite(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Run the function op by op, so that the first one that gives no finite number raises an error; as `jax.jit`.
+
+        Raises:
+            FloatingPointError: an op does.
+        """
+        import jax
+
+        if not has_deleted((arguments, keywords)):
+            with jax.disable_jit():
+                self._function(*arguments, **keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the function bound to an object, as a method is."""
+        return self if instance is None else MethodType(self, instance)
 
     def _prepare(self, *arguments: Any, **keywords: Any) -> tuple[Any, Any, bool]:
         """Run the function for a call that JAX's dispatch does not know yet; see `dispatcher`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -329,6 +330,37 @@ def test_without_a_mesh_results_are_on_the_device_of_the_arguments() -> None:
     function = sdy.jit(lambda x: traces.append(1) or -x)
     assert function(jax.device_put(X, jax.devices()[0])).committed
     assert len(traces) == 1
+
+
+def test_methods_are_bound() -> None:
+    """A decorated method gets its object, also where it has options."""
+
+    class Model:
+        def __init__(self) -> None:
+            self.weight = PARAMS["w"]
+
+        @functools.partial(sdy.jit, mesh=MESH, static_argnums=0)
+        def __call__(self, x):
+            return x @ self.weight
+
+        @sdy.jit(mesh=MESH, static_argnames=("self", "times"))
+        def scaled(self, x, times=1):
+            return x @ self.weight * times
+
+    model = Model()
+    np.testing.assert_allclose(model(X), X @ PARAMS["w"])
+    np.testing.assert_allclose(model.scaled(X, 3), X @ PARAMS["w"] * 3)
+    assert Model.scaled(model, X).shape == (2, 4)
+
+
+def test_not_finite_results_are_errors_where_jax_is_told_so() -> None:
+    """Under ``jax.debug_nans`` the op that gives one is named, and without one nothing is raised."""
+    with jax.debug_nans(True):
+        function = sdy.jit(lambda x: jnp.log(x), MESH)
+        for _ in range(2):
+            function(X + 1)
+        with pytest.raises(FloatingPointError, match="log"):
+            function(-X - 1)
 
 
 def test_a_function_that_fails_while_jax_traces_it_raises_its_error() -> None:
