@@ -21,7 +21,7 @@ from shardy_py.jax.kernels import register_kernels
 from shardy_py.values import frozen
 
 _DUMPS = ("03.after_minimal_partitioner_with_global_shapes.mlir", "02.after_propagation.mlir")
-"""What XLA writes down of a propagated module: with the reshards around ops that want other shardings, or before."""
+"""The files in which XLA writes down a propagated module: with reshards around ops that want others, or before."""
 
 
 @frozen(eq=False)
