@@ -50,10 +50,10 @@ def is_flat(shardings: Any, counts: Sequence[int]) -> bool:
 
 
 def is_prefix(shardings: Any, tree: Any) -> bool:
-    """Return whether shardings have one entry for each entry of a tree that is a tuple or list, or are its keys."""
+    """Return whether shardings have one entry for each entry of a tree that is a tuple or list, or have its keys."""
     results = tree.unflatten(range(tree.num_leaves))
     if isinstance(shardings, Mapping):
-        return isinstance(results, Mapping) and not results.keys().isdisjoint(shardings)
+        return isinstance(results, Mapping) and results.keys() == shardings.keys()
     entries = as_entries(shardings)
     return is_sequence(entries) and isinstance(results, (tuple, list)) and len(entries) == len(results)
 
@@ -127,12 +127,19 @@ def refuse_other_trees(
     try:
         if in_shardings is not None and not isinstance(in_shardings, Mapping) and not has_names(in_shardings):
             shardings_of_arguments(in_shardings, in_tree)
-        is_named = isinstance(out_shardings, Mapping) and not is_prefix(out_shardings, out_tree)
-        if out_shardings is not None and not is_named and not has_names(out_shardings):
+        if out_shardings is not None and not has_names(out_shardings) and not _has_other_keys(out_shardings, out_tree):
             shardings_of_leaves(out_shardings, out_tree, "out_shardings")
     except OptionError as error:
         location = location_of(function)
         raise OptionError(*(evolve(item, location=location) for item in error.diagnostics)) from None
+
+
+def _has_other_keys(shardings: Any, tree: Any) -> bool:
+    """Return whether shardings are a mapping from names or numbers of results, and not from keys of a dictionary."""
+    results = tree.unflatten(range(tree.num_leaves))
+    if not isinstance(shardings, Mapping):
+        return False
+    return not isinstance(results, Mapping) or results.keys().isdisjoint(shardings)
 
 
 def _assign(shardings: Any, numbered: Any, flat: list[Any], path: str) -> None:
