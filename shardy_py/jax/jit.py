@@ -31,7 +31,7 @@ from shardy_py.jax.calls import (
     refuse_other_order,
 )
 from shardy_py.jax.lowered_call import LoweredCall, Settings, has_axes
-from shardy_py.jax.sharding_trees import refuse_other_trees
+from shardy_py.jax.sharding_trees import has_specs, refuse_other_trees
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
 from shardy_py.transforms.reduced_shardings import CODE as REDUCED
@@ -278,6 +278,9 @@ class JitFunction:
             self._function, settings.in_shardings, lowered.in_tree, settings.out_shardings, lowered.out_tree
         )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+        if settings.mesh is None and not call.is_traced and has_specs(settings.in_shardings, settings.out_shardings):
+            # The call is propagated again, as for an explanation, where the mesh may not be set any more.
+            settings = evolve(settings, mesh=context_mesh())
         mesh_devices = devices_of(settings.mesh)
         refuse_other_order(mesh_devices, settings_devices)
         result = settings.propagate(lowered)

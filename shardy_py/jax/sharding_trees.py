@@ -33,9 +33,12 @@ def _is_entry(part: Any) -> bool:
     return part is None or (isinstance(part, str) and not is_text(part))
 
 
-def is_one_sharding(sharding: Any) -> bool:
-    """Return whether this is a ``PartitionSpec`` or a sharding of JAX, not a sequence of shardings."""
-    return sharding is not None and not isinstance(sharding, (str, tuple, list, Mapping)) and is_leaf(sharding)
+def has_specs(*trees: Any) -> bool:
+    """Return whether a sharding in some trees is a spec that brings no mesh along."""
+    import jax
+
+    leaves = jax.tree.leaves([as_entries(tree) for tree in trees], is_leaf=is_leaf)
+    return any(leaf is not None and not hasattr(leaf, "mesh") for leaf in leaves)
 
 
 def is_sequence(shardings: Any) -> bool:

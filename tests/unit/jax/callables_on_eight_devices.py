@@ -263,6 +263,17 @@ def test_what_is_not_sharded_is_on_all_devices_of_the_context(type_: AxisType) -
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_specs_are_over_the_mesh_of_the_call(order: str) -> None:
+    """The mesh that is set at a call is that of its explanations and comparisons, where it is not set any more."""
+    function = sdy.jit(lambda x: jnp.sin(x).sum(0), in_shardings=P("x", "y"), out_shardings=P("y"))
+    with jax.set_mesh(make_mesh(order)):
+        result = function(X)
+    assert result.sharding == NamedSharding(make_mesh(order), P("y"))
+    assert "x" in str(function.explain("x", 0))
+    assert function._latest.result.compare_jit().equal
+
+
 def test_without_a_mesh_a_function_runs_where_its_arguments_are() -> None:
     """Its results mix with arrays over eight devices where no argument is committed to one, as with `jax.jit`."""
     there = jax.device_put(X, jax.devices()[3])
