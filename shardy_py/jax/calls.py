@@ -10,11 +10,13 @@ from shardy_py.api.specs import memory_of_spec
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.ir.graph.program import Op, Program
 from shardy_py.jax.arguments import array_values
+from shardy_py.jax.callable.committed import committed_sharding
 from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
-from shardy_py.jax.signature import JaxSignature, is_leaf
+from shardy_py.jax.sharding_trees import is_leaf
+from shardy_py.jax.signature import JaxSignature
 from shardy_py.support.identity import identity
 from shardy_py.values import frozen
 
@@ -46,7 +48,7 @@ class CallArguments:
         """Return those of some arguments that stand where arrays, or trees of them, do."""
         if not self.static_numbers and not self.static_names:
             return tuple(arguments), dict(keywords)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         positional = tuple(item for number, item in enumerate(arguments) if number not in numbers)
         return positional, {name: item for name, item in keywords.items() if name not in self.static_names}
 
@@ -55,7 +57,7 @@ class CallArguments:
         import jax
 
         positional, named = jax.tree.unflatten(jax.tree.structure(self.dynamic), leaves)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         arrays = iter(positional)
         arguments = [item if number in numbers else next(arrays) for number, item in enumerate(self.arguments)]
         return arguments, {**self.keywords, **named}
@@ -73,6 +75,13 @@ class CallArguments:
         return self.in_tree, leaf_keys, self.static, trace_context()
 
     @cached_property
+    def _numbers(self) -> frozenset[int]:
+        """The numbers of the positional arguments that are static; further ones stand by name, or have a default."""
+        count = len(self.arguments)
+        places = (number + count if number < 0 else number for number in self.static_numbers)
+        return frozenset(place for place in places if 0 <= place < count)
+
+    @cached_property
     def static(self) -> Hashable:
         """The arguments that are values of Python to the function, with their types: 1 is equal to True and 1.0.
 
@@ -81,9 +90,8 @@ class CallArguments:
         """
         if not self.static_numbers and not self.static_names:
             return ()
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
         values = (
-            *((number, self.arguments[number]) for number in sorted(numbers)),
+            *((number, self.arguments[number]) for number in sorted(self._numbers)),
             *((name, self.keywords[name]) for name in sorted(self.static_names) if name in self.keywords),
         )
         static = tuple((place, type(value), value) for place, value in values)
@@ -101,12 +109,12 @@ class CallArguments:
         def shape(leaf: Any) -> Any:
             if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
                 return leaf
-            sharding = _sharding_of(leaf) if with_shardings else None
+            sharding = committed_sharding(leaf) if with_shardings else None
             weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
             return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
 
         names = set(self.static_names)
-        numbers = {number % max(len(self.arguments), 1) for number in self.static_numbers}
+        numbers = self._numbers
         positional = tuple(
             item if number in numbers else jax.tree.map(shape, item) for number, item in enumerate(self.arguments)
         )
@@ -301,7 +309,7 @@ def devices_of_arguments(call: CallArguments) -> list[Any] | None:
     import jax
 
     for leaf in jax.tree.leaves(call.dynamic):
-        sharding = _sharding_of(leaf)
+        sharding = committed_sharding(leaf)
         if sharding is not None:
             return devices_of(sharding.mesh)
     return None
@@ -311,20 +319,4 @@ def _cache_key(leaf: Any, *, with_sharding: bool) -> Hashable:
     if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
         return f"{type(leaf).__module__}.{type(leaf).__qualname__}"
     weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
-    return tuple(leaf.shape), leaf.dtype, weak, _sharding_of(leaf) if with_sharding else None
-
-
-def _sharding_of(leaf: Any) -> Any:
-    """Return the `NamedSharding` that an array is committed to, or None.
-
-    The sharding of a traced value is known where its type has explicit axes.
-    """
-    import jax
-
-    if isinstance(leaf, jax.core.Tracer):
-        sharding = getattr(jax.typeof(leaf), "sharding", None)
-        types = () if sharding is None or sharding.mesh.empty else sharding.mesh.axis_types
-        return sharding if jax.sharding.AxisType.Explicit in types else None
-    sharding = getattr(leaf, "sharding", None)
-    is_committed = getattr(leaf, "committed", True)
-    return sharding if is_committed and isinstance(sharding, jax.sharding.NamedSharding) else None
+    return tuple(leaf.shape), leaf.dtype, weak, committed_sharding(leaf) if with_sharding else None

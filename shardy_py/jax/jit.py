@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
+from inspect import signature
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from attrs import evolve, field
+from attrs import evolve, fields_dict
 
-from shardy_py.api.propagate import propagate
-from shardy_py.api.result import Result
-from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.jax.callable.contexts import free_mesh, has_x64, in_context, is_disabled
+from shardy_py.api.options import PropagateArguments
+from shardy_py.errors import Diagnostic, OptionError, did_you_mean
+from shardy_py.jax.callable.contexts import context_mesh, free_mesh, has_x64, in_context, is_disabled, is_not_finite
 from shardy_py.jax.callable.dispatch import dispatcher, has_deleted
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
@@ -29,16 +30,15 @@ from shardy_py.jax.calls import (
     memory_options,
     refuse_other_order,
 )
+from shardy_py.jax.lowered_call import LoweredCall, Settings, has_axes
+from shardy_py.jax.sharding_trees import has_specs, refuse_other_trees
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
 from shardy_py.transforms.reduced_shardings import CODE as REDUCED
-from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
     from shardy_py.cost.estimates import Cost
     from shardy_py.explain.answer.explanations import ValueExplanation
-    from shardy_py.jax.callable.device_program import DeviceProgram
-    from shardy_py.jax.compiled import CompiledModule
     from shardy_py.jax.result_methods import Partitioner
     from shardy_py.schedule.from_options import ScheduleLike
 
@@ -51,8 +51,10 @@ def jit(
     out_shardings: Any = None,
     schedule: ScheduleLike | None = None,
     donate_argnums: int | Sequence[int] = (),
+    donate_argnames: str | Iterable[str] = (),
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
+    keep_unused: bool = False,
     partitioner: Partitioner = "shardy_py",
     **options: Any,
 ) -> Any:
@@ -68,120 +70,38 @@ def jit(
     Args:
         function: The function; without one, `jit` returns a decorator.
         mesh: A mesh of JAX, or a mapping of axis sizes; by default that of the shardings, or of ``jax.set_mesh``.
-        in_shardings: The shardings of arguments, in the trees that `jax.jit` takes; by default those of the arrays.
+        in_shardings: The shardings of positional arguments, in the trees that `jax.jit` takes, or a mapping from names
+            of arguments to shardings; by default those of the arrays.
         out_shardings: The shardings of results; by default propagation decides.
         schedule: The order of ops, as for `propagate`; by default that of `jax.jit`.
         donate_argnums: The numbers of arguments whose memory the results may take.
+        donate_argnames: The names of such arguments; numbers or names alone mean both, as with `jax.jit`.
         static_argnums: The numbers of arguments that are values of Python to the function.
-        static_argnames: The names of such arguments.
+        static_argnames: The names of such arguments; numbers or names alone mean both.
+        keep_unused: Whether arguments that the function does not use stay arguments of its program.
         partitioner: ``shardy_py`` for the local program, ``xla`` for XLA's partitioner.
         options: Options of `propagate`, such as ``strategy`` or ``plugins``.
 
     Raises:
         OptionError: the function cannot be called.
     """
+    _refuse_unknown_options(options)
     settings = Settings(
         mesh=mesh,
         in_shardings=in_shardings,
         out_shardings=out_shardings,
         schedule=schedule,
         donate=(donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
+        donate_names=(donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames),
         static_numbers=(static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
         static_names=(static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
+        keep_unused=keep_unused,
         partitioner=partitioner,
         options=options,
     )
     if function is None:
         return lambda inner: JitFunction.of(inner, settings)
     return JitFunction.of(function, settings)
-
-
-@frozen(eq=False)
-class Settings:
-    """Arguments of `jit` besides the function, with the same names."""
-
-    mesh: Any
-    in_shardings: Any
-    out_shardings: Any
-    schedule: Any
-    donate: tuple[int, ...]
-    static_numbers: tuple[int, ...]
-    static_names: tuple[str, ...]
-    partitioner: Partitioner
-    options: Mapping[str, Any]
-
-    def propagate(self, lowered: Any, **more: Any) -> Result:
-        """Return the propagated program of a call."""
-        return propagate(
-            lowered,
-            self.mesh,
-            in_shardings=self.in_shardings,
-            out_shardings=self.out_shardings,
-            schedule=self.schedule,
-            **{**self.options, **more},
-        )
-
-
-@define(eq=False)
-class LoweredCall:
-    """A function for the shapes of one call: propagated, and compiled once it is asked for.
-
-    Args:
-        lowered: What JAX made of the function.
-        result: The propagated program.
-        settings: The arguments of `jit`.
-        devices: The devices that it runs on; the first ones of ``jax.devices()`` by default.
-    """
-
-    lowered: Any = field(repr=False)
-    result: Result
-    settings: Settings = field(repr=False)
-    devices: list[Any] | None
-    _compiled: DeviceProgram | CompiledModule | None = field(default=None, init=False, repr=False)
-
-    def compile(self) -> DeviceProgram | CompiledModule:
-        """Return the program for the devices of JAX; it takes and returns the trees of the function.
-
-        Raises:
-            ShardyError: it cannot run, or there are too few devices.
-        """
-        if self._compiled is None:
-            compiled = self.result.to_jax(self.devices, partitioner=self.settings.partitioner)
-            signature = None if compiled.signature is None else evolve(compiled.signature, returns_trees=True)
-            self._compiled = evolve(compiled, signature=signature)
-        return self._compiled
-
-    def as_text(self) -> str:
-        """Return the propagated module as MLIR text."""
-        return self.result.text
-
-    def cost(self, machine: Any = None, **options: Any) -> Cost:
-        """Return what the program costs on one device; see `Result.cost`.
-
-        Args:
-            machine: A machine, the name of one that comes along, or a TOML file; without one there are no times.
-            options: More options of `Result.cost`; the partitioner is that of the function, and the profile without a
-                machine that of XLA for its devices.
-
-        Raises:
-            ShardyError: an option is not valid.
-        """
-        defaults: dict[str, Any] = {"partitioner": self.settings.partitioner}
-        if machine is None:
-            defaults["profile"] = _profile_of(self.devices)
-        return self.result.cost(machine, **{**defaults, **options})
-
-    def explain(self, value: Any, dim: int | None = None) -> ValueExplanation:
-        """Return why a value is sharded as it is; see `Result.explain`.
-
-        Args:
-            value: The value, by the name of an argument or a result, or of an op.
-            dim: The dimension; None for all.
-
-        Raises:
-            OptionError: there is no such value.
-        """
-        return self.settings.propagate(self.lowered, trace=True).explain(value, dim)
 
 
 class JitFunction:
@@ -208,7 +128,8 @@ class JitFunction:
         if not callable(function):
             message = f"jit takes a function, not {shown(function)}"
             raise OptionError(Diagnostic("invalid-argument", message, hint="sdy.jit(function, mesh)"))
-        return cls(getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function, settings)
+        inner = getattr(function, "__wrapped__", function) if hasattr(function, "lower") else function
+        return cls(inner, settings.for_function(inner))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the function; see `jit`.
@@ -216,9 +137,32 @@ class JitFunction:
         Raises:
             ShardyError: it cannot be lowered, propagated or compiled, or an argument does not fit.
         """
-        if self._dispatch is None or has_deleted((arguments, keywords)):
-            return self._run(arguments, keywords)[0]
-        return self._dispatch(*arguments, **keywords)
+        try:
+            if self._dispatch is None or has_deleted((arguments, keywords)):
+                return self._run(arguments, keywords)[0]
+            return self._dispatch(*arguments, **keywords)
+        except Exception as error:
+            if not is_not_finite(error):
+                raise
+            self._find_not_finite(arguments, keywords)
+            message = f"a result of {self!r} has an invalid value: {error}"
+            raise FloatingPointError(message) from None
+
+    def _find_not_finite(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Run the function op by op, so that the first one that gives no finite number raises an error; as `jax.jit`.
+
+        Raises:
+            FloatingPointError: an op does.
+        """
+        import jax
+
+        if not has_deleted((arguments, keywords)):
+            with jax.disable_jit():
+                self._function(*arguments, **keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the function bound to an object, as a method is."""
+        return self if instance is None else MethodType(self, instance)
 
     def _prepare(self, *arguments: Any, **keywords: Any) -> tuple[Any, Any, bool]:
         """Run the function for a call that JAX's dispatch does not know yet; see `dispatcher`."""
@@ -253,9 +197,20 @@ class JitFunction:
         self._latest = lowered
         if call.is_traced:
             return self._traced(call, lowered)
+        if lowered.devices is None and not has_axes(lowered.result.program):
+            # On one device there is nothing to propagate, and JAX knows best which one.
+            return self._on_one_device(*call.arguments, **call.keywords)
         self._repeated.add(call, lowered)
         positional, named = call.dynamic
         return lowered.compile()(*positional, **named)
+
+    @cached_property
+    def _on_one_device(self) -> Callable[..., Any]:
+        """The function as JAX compiles it."""
+        import jax
+
+        function: Callable[..., Any] = jax.jit(self._function, **self._settings.of_arguments())
+        return function
 
     def lower(self, *arguments: Any, **keywords: Any) -> LoweredCall:
         """Return the function for the shapes of arguments, which may be arrays or `jax.ShapeDtypeStruct`.
@@ -316,16 +271,25 @@ class JitFunction:
             self._function,
             call,
             with_shardings=settings.in_shardings is None,
-            donate_argnums=settings.donate,
-            static_argnums=settings.static_numbers or None,
-            static_argnames=settings.static_names or None,
+            **settings.of_arguments(),
             **memory_options(in_shardings=settings.in_shardings, out_shardings=settings.out_shardings),
         )
+        refuse_other_trees(
+            self._function, settings.in_shardings, lowered.in_tree, settings.out_shardings, lowered.out_tree
+        )
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
+        if settings.mesh is None and not call.is_traced and has_specs(settings.in_shardings, settings.out_shardings):
+            # The call is propagated again, as for an explanation, where the mesh may not be set any more.
+            settings = evolve(settings, mesh=context_mesh())
         mesh_devices = devices_of(settings.mesh)
         refuse_other_order(mesh_devices, settings_devices)
-        devices = mesh_devices or settings_devices or devices_of_arguments(call)
         result = settings.propagate(lowered)
+        context = None if call.is_traced or has_axes(result.program) else context_mesh()
+        if context is not None:
+            # All devices of the mesh of the context run a function in which nothing is sharded.
+            settings = evolve(settings, mesh=context)
+            mesh_devices, result = devices_of(context), settings.propagate(lowered)
+        devices = mesh_devices or settings_devices or devices_of_arguments(call)
         for item in result.warnings:
             if item.code == REDUCED:
                 warn(item.show("warning"), stacklevel=5)
@@ -342,7 +306,7 @@ class JitFunction:
         import jax
 
         result = lowered.result
-        if result.signature is None or not any(mesh.axes for mesh in result.program.meshes.values()):
+        if result.signature is None or not has_axes(result.program):
             # On one device there is nothing to propagate, and JAX traces a function best.
             return self._function(*call.arguments, **call.keywords)
         if self._settings.partitioner == "shardy_py":
@@ -363,9 +327,14 @@ class JitFunction:
         return self._latest
 
 
-def _profile_of(devices: Sequence[Any] | None) -> str | None:
-    """Return the name of the profile of XLA for devices, those of JAX by default; None where there is none."""
-    import jax
+def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
+    """Check that all further keywords of `jit` are options of `propagate`.
 
-    (first, *_) = jax.devices() if devices is None else devices
-    return {"cpu": "xla-cpu", "gpu": "xla-gpu"}.get(first.platform)
+    Raises:
+        TypeError: one is not.
+    """
+    known = fields_dict(PropagateArguments)
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        close = did_you_mean(unknown, {**signature(jit).parameters, **known})
+        raise TypeError(f"jit() got an unexpected keyword argument {unknown!r}{f'; {close}' if close else ''}")

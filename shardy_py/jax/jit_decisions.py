@@ -20,7 +20,8 @@ from shardy_py.jax.figures.values import XlaCollective
 from shardy_py.jax.kernels import register_kernels
 from shardy_py.values import frozen
 
-_AFTER_PROPAGATION = "02.after_propagation.mlir"
+_DUMPS = ("03.after_minimal_partitioner_with_global_shapes.mlir", "02.after_propagation.mlir")
+"""The files in which XLA writes down a propagated module: with reshards around ops that want others, or before."""
 
 
 @frozen(eq=False)
@@ -28,7 +29,7 @@ class JitDecisions:
     """The decisions of `jax.jit` about a program.
 
     Args:
-        program: The module that XLA propagated, with a sharding for each op, before any reshards.
+        program: The module that XLA propagated, with a sharding for each op, and with reshards as a result has them.
         collectives: The collectives of the compiled program; None where XLA propagated it, but did not compile it.
         platform: What JAX calls the devices.
         problem: Why XLA did not compile it, or "".
@@ -80,7 +81,7 @@ def find_jit_decisions(
         message = problem or "XLA wrote down no shardings: it did not propagate the program with Shardy"
         hint = "a program for one device is not propagated"
         raise UnsupportedError(Diagnostic("no-jit-decisions", message, hint=hint))
-    decided = import_module(parse_module(text, name=_AFTER_PROPAGATION), name=_AFTER_PROPAGATION)
+    decided = import_module(parse_module(text, name=_DUMPS[0]), name=_DUMPS[0])
     load_shardings(decided, semantics)
     collectives = None if executable is None else collectives_of(executable, len(chosen))
     return JitDecisions(decided, collectives, chosen[0].platform, problem)
@@ -103,7 +104,7 @@ def collectives_of(executable: Any, count: int) -> tuple[XlaCollective, ...]:
 
 def _after_propagation(folder: Path) -> str | None:
     """Return the text of the propagated module among XLA's dumps: that of the last module that was propagated."""
-    paths = list(folder.glob(f"shardy/module_*/{_AFTER_PROPAGATION}"))
-    if not paths:
-        return None
-    return max(paths, key=lambda path: int(path.parent.name.split(".")[0].split("_")[1])).read_text()
+    folders = sorted(folder.glob("shardy/module_*"), key=lambda path: int(path.name.split(".")[0].split("_")[1]))
+    # One that XLA does not compile may have no reshards, and other versions of jaxlib have no dump of them.
+    paths = [path for inner in reversed(folders) for name in _DUMPS if (path := inner / name).exists()]
+    return paths[0].read_text() if paths else None

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.jax.result_types import as_type
+from shardy_py.jax.sharding_trees import has_names, is_flat, is_prefix, shardings_of_arguments, shardings_of_leaves
 from shardy_py.values import frozen
 
 
@@ -66,58 +66,45 @@ class JaxSignature:
         return self.out_tree == jax.tree.structure(0) or self.out_tree in flat
 
     def flat_shardings(self, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
-        """Return given shardings by argument and result of the module; trees, as `jax.jit` takes them, flat.
+        """Return given shardings by argument and result of the module.
+
+        They are flat lists, one for each array of the function or of the module, mappings, or trees as `jax.jit` takes
+        them, which become flat.
 
         Raises:
             OptionError: they are trees, and not those of the function.
         """
-        # One sharding is for all arguments, or for all results.
         positional = self.in_tree.children()[0]
-        if is_tree(in_shardings) or is_one_sharding(in_shardings) or _has_one_each(in_shardings, positional):
-            in_shardings = self.flatten_shardings(in_shardings)
-        elif _is_sequence(in_shardings) and len(in_shardings) == self.in_tree.num_leaves:
-            in_shardings = self._behind_tokens([in_shardings[number] for number in self.used])
-        if (
-            is_tree(out_shardings)
-            or is_one_sharding(out_shardings)
-            or self._has_keys_of_results(out_shardings)
-            or _has_one_each(out_shardings, self.out_tree)
-        ):
-            out_shardings = self.flatten_shardings(out_shardings, of_results=True)
-        elif _is_sequence(out_shardings) and len(out_shardings) == self.out_tree.num_leaves:
-            out_shardings = self._behind_tokens(list(out_shardings))
+        if isinstance(in_shardings, Mapping):
+            in_shardings = self._numbers_behind_tokens(in_shardings)
+        elif in_shardings is not None and not has_names(in_shardings):
+            is_tree = is_prefix(in_shardings, positional)
+            if not is_tree and is_flat(in_shardings, (len(self.used),)):
+                flat = list(in_shardings)
+            elif not is_tree and is_flat(in_shardings, (self.in_tree.num_leaves,)):
+                flat = [in_shardings[number] for number in self.used]
+            else:
+                leaves = shardings_of_arguments(in_shardings, self.in_tree)
+                flat = [leaves[number] for number in self.used]
+            in_shardings = self._behind_tokens(flat)
+        if isinstance(out_shardings, Mapping) and not is_prefix(out_shardings, self.out_tree):
+            out_shardings = self._numbers_behind_tokens(out_shardings)
+        elif out_shardings is not None and not has_names(out_shardings):
+            is_tree = is_prefix(out_shardings, self.out_tree)
+            if not is_tree and is_flat(out_shardings, (self.out_tree.num_leaves,)):
+                flat = list(out_shardings)
+            else:
+                flat = shardings_of_leaves(out_shardings, self.out_tree, "out_shardings")
+            out_shardings = self._behind_tokens(flat)
         return in_shardings, out_shardings
-
-    def _has_keys_of_results(self, shardings: Any) -> bool:
-        """Return whether a mapping has the keys of the dictionary that the function returns."""
-        if not isinstance(shardings, Mapping):
-            return False
-        results = self.unflatten_results(range(self.out_tree.num_leaves))
-        return isinstance(results, Mapping) and set(shardings) == set(results)
-
-    def flatten_shardings(self, shardings: Any, *, of_results: bool = False) -> list[Any]:
-        """Return shardings in a tree, or in one that stops above the leaves, by argument or result of the module.
-
-        Args:
-            shardings: The tree, as ``in_shardings`` or ``out_shardings`` of `jax.jit`; a leaf counts for all below it.
-            of_results: Whether it is that of the results.
-
-        Raises:
-            OptionError: it is another tree.
-        """
-        import jax
-
-        tree = self.out_tree if of_results else self.in_tree
-        numbered = jax.tree.unflatten(tree, list(range(tree.num_leaves)))
-        if not of_results:
-            numbered = numbered[0]
-        flat: list[Any] = [None] * tree.num_leaves
-        _assign(shardings, numbered, flat, "results" if of_results else "arguments")
-        return self._behind_tokens(flat if of_results else [flat[number] for number in self.used])
 
     def _behind_tokens(self, shardings: list[Any]) -> list[Any]:
         """Return shardings of arrays as those of the module, in which tokens stand before the arrays."""
         return [None] * self.tokens + shardings
+
+    def _numbers_behind_tokens(self, shardings: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return shardings by number or name, with the numbers of the module."""
+        return {key + self.tokens if isinstance(key, int) else key: value for key, value in shardings.items()}
 
     def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
         """Return values of arguments or results in their tree; arguments that the module has not have None."""
@@ -180,34 +167,6 @@ def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return None if mesh is None else tuple(mesh.devices.flat)
 
 
-def _is_sequence(shardings: Any) -> bool:
-    """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
-    return isinstance(shardings, (tuple, list)) and not is_leaf(shardings)
-
-
-def _has_one_each(shardings: Any, tree: Any) -> bool:
-    """Return whether a sequence has one entry for each entry of the tuple or list that a tree is."""
-    node = tree.node_data()
-    return (
-        node is not None
-        and node[0] in (tuple, list)
-        and _is_sequence(shardings)
-        and len(shardings) == len(tree.children())
-    )
-
-
-def is_tree(shardings: Any) -> bool:
-    """Return whether a sequence of shardings has trees in it: dictionaries, or tuples and lists of shardings."""
-    if not _is_sequence(shardings):
-        return False
-    return any(isinstance(item, (Mapping, list)) or _is_sequence(item) for item in shardings)
-
-
-def is_one_sharding(sharding: Any) -> bool:
-    """Return whether this is a ``PartitionSpec`` or a ``NamedSharding`` of JAX, not a sequence of shardings."""
-    return sharding is not None and not isinstance(sharding, (str, tuple, list, Mapping)) and is_leaf(sharding)
-
-
 def context_mesh() -> Any:
     """Return the mesh that the caller has set in JAX, or None; JAX is not imported for that."""
     jax = sys.modules.get("jax")
@@ -215,41 +174,3 @@ def context_mesh() -> Any:
         return None
     mesh = jax.sharding.get_abstract_mesh()
     return None if mesh is None or mesh.empty else mesh
-
-
-def is_leaf(item: Any) -> bool:
-    """Return whether something is one sharding: also None, a text, and a tuple of names of axes."""
-    if item is None or isinstance(item, str) or hasattr(item, "spec") or hasattr(item, "dim_shardings"):
-        return True
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(item, jax.sharding.PartitionSpec):
-        return True
-    names = isinstance(item, tuple) and all(
-        part is None or isinstance(part, str) or (isinstance(part, tuple) and all(isinstance(x, str) for x in part))
-        for part in item
-    )
-    return bool(names and any(isinstance(part, (str, tuple)) for part in item))
-
-
-def _assign(shardings: Any, numbered: Any, flat: list[Any], noun: str) -> None:
-    """Enter a sharding for each number in a tree."""
-    import jax
-
-    if isinstance(numbered, int) or is_leaf(shardings):
-        for number in jax.tree.leaves(numbered):
-            flat[number] = shardings
-        return
-    # One level of both, whatever kind of node it is.
-    levels = [
-        jax.tree_util.tree_flatten(item, is_leaf=lambda part, item=item: part is not item)
-        for item in (shardings, numbered)
-    ]
-    (parts, structure), (others, expected) = levels
-    if structure != expected and not (
-        len(parts) == len(others) and isinstance(shardings, (list, tuple)) and isinstance(numbered, (list, tuple))
-    ):
-        message = f"the tree of shardings of the {noun} has {structure} where the function has {expected}"
-        hint = "give one sharding in the place of all below it, or the same keys"
-        raise OptionError(Diagnostic("invalid-sharding-tree", message, hint=hint))
-    for part, other in zip(parts, others, strict=True):
-        _assign(part, other, flat, noun)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any
 
 from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
+from shardy_py.jax.callable.committed import committed_sharding
 from shardy_py.jax.devices import choose_devices
 from shardy_py.jax.named_shardings import over_mesh
+from shardy_py.jax.result_types import as_type
 from shardy_py.mpmd.partitioning import read_topology
 from shardy_py.mpmd.pipeline_program import PipelineProgram, partition
 from shardy_py.support.arguments import shown
@@ -70,12 +72,12 @@ class LoweredPipeline:
     Attributes:
         program: The program.
         in_tree: The tree of the arguments.
-        out_tree: The tree of the results.
+        out_info: The shapes and types of the results, in their tree.
     """
 
     program: PipelineProgram
     in_tree: Any
-    out_tree: Any
+    out_info: Any
     _devices: Mapping[str, Sequence[Any]] | None = None
     _execution: Any = field(default=None, init=False, repr=False)
 
@@ -97,7 +99,9 @@ class LoweredPipeline:
             raise OptionError(Diagnostic("argument-tree", message, hint="lower the function again for these"))
         if self._execution is None:
             self._execution = self.program.execution(self._devices)
-        return jax.tree_util.tree_unflatten(self.out_tree, self._execution(*leaves))
+        results = self._execution(*map(_as_jax_reads, leaves))
+        types, out_tree = jax.tree_util.tree_flatten(self.out_info)
+        return jax.tree_util.tree_unflatten(out_tree, map(as_type, results, types))
 
 
 class PipelineFunction:
@@ -142,12 +146,12 @@ class PipelineFunction:
 
         settings = self._settings
         shardings = {} if settings.in_shardings is None else {"in_shardings": self._in_shardings()}
-        lowered = jax.jit(self._function, keep_unused=True, **shardings).lower(*arguments)
+        shapes = jax.tree_util.tree_map(self._shape, arguments)
+        lowered = jax.jit(self._function, keep_unused=True, **shardings).lower(*shapes)
         program = partition(
             lowered, settings.topology, settings.assignment, schedule=settings.schedule, **settings.options
         )
-        out_tree = jax.tree_util.tree_structure(lowered.out_info)
-        return LoweredPipeline(program, tree, out_tree, settings.devices or self._devices_of_meshes())
+        return LoweredPipeline(program, tree, lowered.out_info, settings.devices or self._devices_of_meshes())
 
     def _devices_of_meshes(self) -> Mapping[str, Sequence[Any]] | None:
         """Return the devices of meshes of JAX; None where no mesh has any."""
@@ -156,6 +160,36 @@ class PipelineFunction:
         }
         return devices or None
 
+    def _shape(self, leaf: Any) -> Any:
+        """Return the shape of an argument, with the sharding that it has over a mesh like the first one."""
+        import jax
+
+        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+            return leaf
+        sharding = committed_sharding(leaf) if self._settings.in_shardings is None else None
+        if sharding is not None:
+            # Arrays may lie on any devices, such as those of the mesh that has made them.
+            _, mesh = self._first_mesh
+            is_alike = dict(sharding.mesh.shape) == dict(mesh.shape)
+            sharding = jax.sharding.NamedSharding(mesh, sharding.spec) if is_alike else None
+        weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
+
+    @cached_property
+    def _first_mesh(self) -> tuple[str, Any]:
+        """The name of the first mesh of the topology, and a mesh of JAX like it.
+
+        Raises:
+            OptionError: there are too few devices.
+        """
+        import jax
+        import numpy
+
+        name, mesh = read_topology(self._settings.topology).meshes[0]
+        devices = numpy.array(choose_devices(mesh.total_size, None, {name: mesh}), dtype=object)
+        sizes = {axis.name: axis.size for axis in mesh.axes}
+        return name, jax.sharding.Mesh(devices.reshape(tuple(sizes.values())), tuple(sizes))
+
     def _in_shardings(self) -> Any:
         """Return the shardings of arguments over a mesh of JAX like the first one of the topology.
 
@@ -163,13 +197,9 @@ class PipelineFunction:
             OptionError: one is not a spec of this mesh, or there are too few devices.
         """
         import jax
-        import numpy
         from jax.sharding import PartitionSpec
 
-        name, mesh = read_topology(self._settings.topology).meshes[0]
-        devices = numpy.array(choose_devices(mesh.total_size, None, {name: mesh}), dtype=object)
-        sizes = {axis.name: axis.size for axis in mesh.axes}
-        jax_mesh = jax.sharding.Mesh(devices.reshape(tuple(sizes.values())), tuple(sizes))
+        name, jax_mesh = self._first_mesh
 
         def over_first_mesh(spec: Any) -> Any:
             if not isinstance(spec, PartitionSpec):
@@ -181,3 +211,13 @@ class PipelineFunction:
         return jax.tree_util.tree_map(
             over_first_mesh, self._settings.in_shardings, is_leaf=lambda item: isinstance(item, PartitionSpec)
         )
+
+
+def _as_jax_reads(value: Any) -> Any:
+    """Return an array of numpy with 64 bits an element as JAX reads it: with 32, unless it was told not to."""
+    import jax
+    import numpy
+
+    if not isinstance(value, (numpy.ndarray, numpy.generic)):
+        return value
+    return numpy.asarray(value).astype(jax.dtypes.canonicalize_dtype(value.dtype), copy=False)

@@ -723,6 +723,12 @@ variant(
     shape(16, 16, by=P("d"), over=D8),
 )
 variant(
+    "joined_rows",
+    lambda x, y: jnp.tanh(jnp.concatenate([x, y])),
+    shape(16, 4, by=P("data")),
+    shape(6, 4, by=P("model")),
+)
+variant(
     "three_axes",
     lambda x, y: jnp.einsum("ijk,kjl->il", x, y),
     shape(8, 4, 16, by=P("a", "b", "c"), over=D222),

@@ -46,10 +46,19 @@ def test_all_programs_propagate_like_jit() -> None:
     assert {name: difference for name, difference in actual.items() if difference} == {}
 
 
+SOME = (
+    "haiku_embedding_rnn",
+    "sampler_beam_step",
+    "special_functions",
+    "calls_with_different_shardings",
+    "joined_rows",
+    "shards_in_a_loop",
+)
+
+
 def test_some_programs_propagate_like_jit() -> None:
-    """A few of them: captured values of a loop, a top-k, expanded functions, calls, shards in a loop."""
-    names = ("haiku_embedding_rnn", "sampler_beam_step", "special_functions", "calls_with_different_shardings")
-    assert run(*names, "shards_in_a_loop") == dict.fromkeys((*names, "shards_in_a_loop"), "")
+    """A few of them: captured values of a loop, a top-k, expanded functions, calls, moved rows, shards in a loop."""
+    assert run(*SOME) == dict.fromkeys(SOME, "")
 
 
 @pytest.mark.slow

@@ -78,8 +78,9 @@ class Boundary:
         array = _pad(placement, array)
         if not self.is_explicit:
             return array
-        spec = self._in_spec(placement)
-        return jax.sharding.reshard(array, spec if self.mesh is None else jax.sharding.NamedSharding(self.mesh, spec))
+        mesh = jax.sharding.get_abstract_mesh() if self.mesh is None else self.mesh
+        spec = _along_explicit_axes(self._in_spec(placement), mesh)
+        return jax.sharding.reshard(array, spec if self.mesh is None else jax.sharding.NamedSharding(mesh, spec))
 
     def _in_spec(self, placement: PortPlacement) -> Any:
         import jax
@@ -140,6 +141,21 @@ class _Coordinate:
 
         index = jax.lax.axis_index(self.names)
         return jax.lax.dynamic_index_in_dim(jax.numpy.asarray(table), index, 0, keepdims=False)
+
+
+def _along_explicit_axes(spec: Any, mesh: Any) -> Any:
+    """Return a spec without the axes of a mesh along which types do not say shardings."""
+    import jax
+
+    pairs = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    explicit = {name for name, type_ in pairs if type_ == jax.sharding.AxisType.Explicit}
+
+    def kept(entry: Any) -> Any:
+        if isinstance(entry, tuple):
+            return tuple(name for name in entry if name in explicit) or None
+        return entry if entry in explicit else None
+
+    return jax.sharding.PartitionSpec(*map(kept, spec))
 
 
 def _pad(placement: PortPlacement, array: Any) -> Any:

@@ -87,6 +87,11 @@ def is_disabled() -> bool:
     return bool(jax.config.jax_disable_jit)
 
 
+def is_not_finite(error: Exception) -> bool:
+    """Return whether JAX raised an error as a result is not finite, under ``jax.debug_nans`` or ``jax.debug_infs``."""
+    return type(error).__name__ == "InternalFloatingPointError"
+
+
 def trace_context() -> Hashable:
     """Return all settings of JAX that the program of a function depends on: its mesh, its types, its precision.
 

@@ -19,8 +19,9 @@ from shardy_py.jax.arguments import array_values
 from shardy_py.jax.callable.contexts import in_context
 from shardy_py.jax.modules import lower_function
 from shardy_py.jax.result_types import as_type
+from shardy_py.sharding.axes import AxisRef
 from shardy_py.sharding.mesh import Mesh
-from shardy_py.sharding.tensor import OPEN, TensorSharding
+from shardy_py.sharding.tensor import OPEN, DimensionSharding, TensorSharding
 from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
@@ -256,20 +257,21 @@ class FunctionCall:
         """Return the shardings that results get, without propagating where they are given."""
         return self.result_shardings() if self.out_shardings is None else self.out_shardings()
 
-    def batched(self, size: int, dims: Sequence[int | None]) -> FunctionCall:
+    def batched(self, size: int, dims: Sequence[int | None], axes: Sequence[tuple[str, ...]]) -> FunctionCall:
         """Return the function for a batch; results have the batch as their first dimension.
 
         Args:
             size: The size of the batch.
             dims: The dimension of each argument that is the batch; None for those that all have in common.
+            axes: The axes that the batch of each argument is known to be sharded along.
         """
-        key = ("batched", size, tuple(dims))
+        key = ("batched", size, tuple(dims), tuple(axes))
         if key not in self._derived:
-            self._derived[key] = self._batch(size, tuple(dims))
+            self._derived[key] = self._batch(size, tuple(dims), tuple(axes))
         call: FunctionCall = self._derived[key]
         return call
 
-    def _batch(self, size: int, dims: tuple[int | None, ...]) -> FunctionCall:
+    def _batch(self, size: int, dims: tuple[int | None, ...], axes: tuple[tuple[str, ...], ...]) -> FunctionCall:
         import jax
 
         def shape(known: Any, dim: int | None) -> Any:
@@ -286,11 +288,29 @@ class FunctionCall:
             function=jax.vmap(lambda *arrays: tuple(self.function(*arrays)), in_axes=dims, out_axes=0, axis_size=size),
             arguments=tuple(map(shape, self.arguments, dims)),
             results=tuple(results),
-            in_shardings=lambda: tuple(map(_with_batch, self.known_in_shardings(), dims, self.arguments)),
+            in_shardings=lambda: tuple(map(self._with_batch, self.known_in_shardings(), dims, self.arguments, axes)),
             out_shardings=None,
             result=None,
             used=None,
         )
+
+    def _with_batch(
+        self, sharding: TensorSharding | None, dim: int | None, argument: Any, axes: tuple[str, ...]
+    ) -> TensorSharding | None:
+        """Return the sharding of an argument with one more dimension, which propagation may shard if nothing does."""
+        if dim is None or self.options.mesh is None:
+            return sharding
+        rank = len(argument.shape)
+        if sharding is None or sharding.rank != rank:
+            # A sharding on one device has no dimensions, whatever the array has.
+            if not axes:
+                return sharding
+            sharding = TensorSharding(self.options.mesh, (OPEN,) * rank)
+        dims = list(sharding.dim_shardings)
+        is_free = not {axis.name for axis in sharding.axes()}.intersection(axes)
+        batch = DimensionSharding(tuple(map(AxisRef, axes)), is_closed=True) if axes and is_free else OPEN
+        dims.insert(dim, batch)
+        return evolve(sharding, dim_shardings=tuple(dims))
 
 
 def _is_inexact(dtype: Any) -> bool:
@@ -310,13 +330,3 @@ def _portable(sharding: TensorSharding | None, meshes: Mapping[str, Mesh]) -> Te
     if sharding is None or isinstance(sharding.mesh, Mesh):
         return sharding
     return evolve(sharding, mesh=meshes[sharding.mesh])
-
-
-def _with_batch(sharding: TensorSharding | None, dim: int | None, argument: Any) -> TensorSharding | None:
-    """Return the sharding of an argument with one more dimension, which propagation may shard."""
-    if sharding is None or dim is None or sharding.rank != len(argument.shape):
-        # A sharding on one device has no dimensions, whatever the array has.
-        return sharding
-    dims = list(sharding.dim_shardings)
-    dims.insert(dim, OPEN)
-    return evolve(sharding, dim_shardings=tuple(dims))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from shardy_py.api.meshes import as_mesh
+from shardy_py.jax.callable.committed import committed_sharding, spec_entry
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.primitive import ordered_effect, side_effect
 from shardy_py.jax.callable.varying import result_type, varying_alike
@@ -92,5 +94,16 @@ def _transpose(cotangents: Sequence[Any], *arguments: Any, call: FunctionCall) -
 def _batch(arrays: Sequence[Any], dims: Sequence[Any], *, call: FunctionCall) -> tuple[list[Any], list[int]]:
     """Return the results for a batch, which is their first dimension."""
     size = next(array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None)
-    results = bind_call(call.batched(size, dims), arrays)
+    axes = tuple(_batch_axes(array, dim, call) for array, dim in zip(arrays, dims, strict=True))
+    results = bind_call(call.batched(size, dims, axes), arrays)
     return results, [0] * len(results)
+
+
+def _batch_axes(array: Any, dim: int | None, call: FunctionCall) -> tuple[str, ...]:
+    """Return the axes along which the batch is sharded where JAX does not trace it; none where that is not known."""
+    if dim is None:
+        return ()
+    sharding = committed_sharding(array)
+    if sharding is None or as_mesh(sharding.mesh) != call.options.mesh:
+        return ()
+    return spec_entry(sharding, dim)

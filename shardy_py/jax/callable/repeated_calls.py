@@ -16,7 +16,7 @@ from shardy_py.values import define, frozen
 
 if TYPE_CHECKING:
     from shardy_py.jax.calls import CallArguments
-    from shardy_py.jax.jit import LoweredCall
+    from shardy_py.jax.lowered_call import LoweredCall
 
 _NUMBERS = frozenset((bool, int, float, complex))
 

@@ -11,7 +11,7 @@ from shardy_py.jax.callable.function_call import CallOptions, FunctionCall
 
 if TYPE_CHECKING:
     from shardy_py.jax.calls import CallArguments
-    from shardy_py.jax.jit import LoweredCall
+    from shardy_py.jax.lowered_call import LoweredCall
 
 
 def traced_call(function: Callable[..., Any], call: CallArguments, lowered: LoweredCall) -> FunctionCall:

@@ -237,6 +237,52 @@ func.func @main(%a: tensor<8x4x{type_}> {{sdy.sharding = #sdy.sharding<@mesh, {e
     np.testing.assert_array_equal(run(array)[0], array * array)
 
 
+@pytest.mark.parametrize("spec", [P("x", "y"), P(("x", "y")), P("y", "x"), P(None, ("y", "x"))])
+def test_types_say_shardings_along_some_axes_only(spec: P) -> None:
+    """A mesh may have explicit axes and others; types of results are those of `jax.jit`."""
+    mesh = Mesh(make_mesh().devices, ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Auto))
+    x = put(X, mesh, *spec)
+    with jax.set_mesh(mesh):
+        actual, expected = (make(lambda x: jnp.sin(x) * 2)(x) for make in (sdy.jit, jax.jit))
+        inside = jax.jit(lambda x: sdy.jit(jnp.sin)(x) * 2)(x)
+    assert actual.sharding.is_equivalent_to(expected.sharding, 2)
+    assert jax.typeof(actual) == jax.typeof(expected) == jax.typeof(inside)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    np.testing.assert_allclose(inside, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("type_", [AxisType.Auto, AxisType.Explicit])
+def test_what_is_not_sharded_is_on_all_devices_of_the_context(type_: AxisType) -> None:
+    """Without any sharding a function runs on all devices of the mesh of the context, as with `jax.jit`."""
+    with jax.set_mesh(make_mesh("shuffled", type_)):
+        actual, expected = (make(lambda: jnp.ones((8, 16)))() for make in (sdy.jit, jax.jit))
+        assert actual.sharding == expected.sharding
+        assert jax.typeof(actual) == jax.typeof(expected)
+        actual, expected = (make(lambda x: x @ W)(X) for make in (sdy.jit, jax.jit))
+    assert actual.sharding == expected.sharding
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_specs_are_over_the_mesh_of_the_call(order: str) -> None:
+    """The mesh that is set at a call is that of its explanations and comparisons, where it is not set any more."""
+    function = sdy.jit(lambda x: jnp.sin(x).sum(0), in_shardings=P("x", "y"), out_shardings=P("y"))
+    with jax.set_mesh(make_mesh(order)):
+        result = function(X)
+    assert result.sharding == NamedSharding(make_mesh(order), P("y"))
+    assert "x" in str(function.explain("x", 0))
+    assert function._latest.result.compare_jit().equal
+
+
+def test_without_a_mesh_a_function_runs_where_its_arguments_are() -> None:
+    """Its results mix with arrays over eight devices where no argument is committed to one, as with `jax.jit`."""
+    there = jax.device_put(X, jax.devices()[3])
+    assert sdy.jit(jnp.sin)(there).sharding == jax.jit(jnp.sin)(there).sharding
+    key = sdy.jit(lambda key: jax.random.split(key)[0])(jax.random.key(0))
+    drawn = jax.jit(lambda key, x: x + jax.random.normal(key, x.shape))(key, put(X, make_mesh(), "x"))
+    assert len(drawn.sharding.device_set) == 8
+
+
 def test_donated_arguments_and_memories() -> None:
     """A donated array is gone, and a result lies in the memory that the program asks for."""
     mesh = make_mesh()

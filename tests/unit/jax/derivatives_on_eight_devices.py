@@ -60,6 +60,29 @@ def test_gradients(order: str, is_jitted: bool) -> None:
         assert item.sharding.is_equivalent_to(expected, 2)
 
 
+TRANSFORMED: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "gradient": lambda f: jax.grad(lambda x, w: f(x, w).sum(), (0, 1)),
+    "gradient of one": lambda f: lambda x, w: jax.grad(lambda w: f(x, w).sum())(w),
+    "tangents": lambda f: lambda x, w: jax.jvp(f, (x, w), (x, w)),
+    "batch of rows": lambda f: jax.vmap(f, (0, None)),
+    "batch of columns": lambda f: jax.vmap(f, (None, 1), 1),
+    "gradients of rows": lambda f: jax.vmap(jax.grad(lambda x, w: f(x, w).sum(), 1), (0, None)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_transformed_arrays_keep_their_shardings(name: str, order: str) -> None:
+    """Where only arrays say shardings, results outside of `jax.jit` are sharded as those of `jax.jit`."""
+    mesh = make_mesh(order)
+    arrays = put(X, mesh, "x"), put(W, mesh, None, "y")
+    actual, expected = (TRANSFORMED[name](make(layer))(*arrays) for make in (sdy.jit, jax.jit))
+    assert_close(actual, expected)
+    for left, right in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert left.sharding.is_equivalent_to(right.sharding, left.ndim)
+    assert any(not item.sharding.is_fully_replicated for item in jax.tree.leaves(actual))
+
+
 def test_arrays_that_are_on_no_mesh() -> None:
     """Under `jax.jit` the devices are those of the function, also where no argument is on them."""
     for in_specs in (shardings(make_mesh("shuffled")), (None, None)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from typing import Any
 
 import pytest
 
@@ -277,6 +279,88 @@ def test_static_arguments_that_are_equal_but_of_other_types() -> None:
     )
     assert actual == expected
     assert expected == ["int8", "int8", "float32", "int8"] or jax.__version_info__ < (0, 10)
+
+
+@pytest.mark.parametrize("options", [{"static_argnames": "power"}, {"static_argnums": 1}])
+def test_static_arguments_by_number_and_by_name(options) -> None:
+    """One of both is enough for calls of either form, as with `jax.jit`, also where the argument is left out."""
+
+    def function(x, power=2, y=1.0):
+        return x**power + y if power > 1 else x
+
+    ours, theirs = sdy.jit(function, MESH, **options), jax.jit(function, **options)
+    for arguments, keywords in [((X, 3, X), {}), ((X,), {"power": 3}), ((X,), {"y": X}), ((X,), {"power": 1, "y": X})]:
+        np.testing.assert_array_equal(ours(*arguments, **keywords), theirs(*arguments, **keywords))
+
+
+@pytest.mark.parametrize("options", [{"donate_argnames": "y"}, {"donate_argnums": (1,)}])
+def test_donated_arguments_by_number_and_by_name(options) -> None:
+    """One of both is enough for calls of either form, as with `jax.jit`."""
+
+    def given():
+        return [jax.device_put(X + number, NamedSharding(MESH, P())) for number in range(2)]
+
+    for make in (sdy.jit, jax.jit):
+        for by_name in (False, True):
+            x, y = given()
+            make(lambda x, y: x + y, **options)(*([x] if by_name else [x, y]), **({"y": y} if by_name else {}))
+            assert (x.is_deleted(), y.is_deleted()) == (False, True)
+
+
+def test_unused_arguments_are_kept() -> None:
+    """With ``keep_unused`` they are arguments of the program, as with `jax.jit`."""
+    counts = [
+        len(sdy.jit(lambda x, y: x, MESH, keep_unused=keep).lower(X, X).result.arguments) for keep in (False, True)
+    ]
+    assert counts == [1, 2]
+
+
+def test_an_option_that_does_not_exist() -> None:
+    """It is refused where it is given, in words about `jit`."""
+    with pytest.raises(TypeError, match=r"jit\(\) got an unexpected keyword argument 'donate_argnum'; did you mean"):
+        sdy.jit(jnp.sin, donate_argnum=0)
+
+
+def test_without_a_mesh_results_are_on_the_device_of_the_arguments() -> None:
+    """They may be combined with arrays on other devices, as those of `jax.jit`, unless an argument is committed."""
+    actual = sdy.jit(jnp.sin)(X)
+    assert not actual.committed
+    np.testing.assert_array_equal(actual, jax.jit(jnp.sin)(X))
+    traces: list[Any] = []
+    function = sdy.jit(lambda x: traces.append(1) or -x)
+    assert function(jax.device_put(X, jax.devices()[0])).committed
+    assert len(traces) == 1
+
+
+def test_methods_are_bound() -> None:
+    """A decorated method gets its object, also where it has options."""
+
+    class Model:
+        def __init__(self) -> None:
+            self.weight = PARAMS["w"]
+
+        @functools.partial(sdy.jit, mesh=MESH, static_argnums=0)
+        def __call__(self, x):
+            return x @ self.weight
+
+        @sdy.jit(mesh=MESH, static_argnames=("self", "times"))
+        def scaled(self, x, times=1):
+            return x @ self.weight * times
+
+    model = Model()
+    np.testing.assert_allclose(model(X), X @ PARAMS["w"])
+    np.testing.assert_allclose(model.scaled(X, 3), X @ PARAMS["w"] * 3)
+    assert Model.scaled(model, X).shape == (2, 4)
+
+
+def test_not_finite_results_are_errors_where_jax_is_told_so() -> None:
+    """Under ``jax.debug_nans`` the op that gives one is named, and without one nothing is raised."""
+    with jax.debug_nans(True):
+        function = sdy.jit(lambda x: jnp.log(x), MESH)
+        for _ in range(2):
+            function(X + 1)
+        with pytest.raises(FloatingPointError, match="log"):
+            function(-X - 1)
 
 
 def test_a_function_that_fails_while_jax_traces_it_raises_its_error() -> None:

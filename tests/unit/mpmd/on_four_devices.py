@@ -88,6 +88,32 @@ def test_the_schedule_is_the_one_that_was_asked_for() -> None:
         assert schedule.orders == sdy.mpmd.build_schedule(list_name, meshes=2, microbatches=4).orders
 
 
+def test_weights_of_a_step_go_into_another_function() -> None:
+    """Arrays on several meshes are taken as they lie, and their specs are those of the other function's arguments."""
+    assignment = {"encode": "m0", "decode": "m1"}
+    train = sdy.mpmd.jit(step, topology=TOPOLOGY, assignment=assignment, in_shardings=SPECS)
+    test = sdy.mpmd.jit(loss, topology=TOPOLOGY, assignment=assignment)
+    weights, _ = train(WEIGHTS, BATCHES)
+    expected, _ = jax.jit(step)(WEIGHTS, BATCHES)
+    assert_same(test(weights, *BATCHES[0]), loss(expected, *BATCHES[0]))
+    assert 'tensor<8x16xf32>, sharding=<@mesh, [{}, {"x"}]>' in test.lower(weights, *BATCHES[0]).program.text
+
+
+def test_types_are_those_of_jax() -> None:
+    """Keys come back as keys, arrays of numpy with 64 bits are read as JAX does, and other meshes do not matter."""
+
+    def function(key: Any, weights: Any, x: Any, rows: Any) -> Any:
+        return jax.random.split(key)[0], encode(weights, x)[rows], rows + 1
+
+    run = sdy.mpmd.jit(function, topology=TOPOLOGY, assignment={"encode": "m1"})
+    elsewhere = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(jax.devices()), ("rows",)), P("rows"))
+    arguments = (KEYS[3], WEIGHTS["encode"], jax.device_put(BATCHES[0][0], elsewhere), np.array([3, 1]))
+    actual, expected = run(*arguments), jax.jit(function)(*arguments)
+    assert [item.dtype for item in actual] == [item.dtype for item in expected]
+    assert_same(jax.random.key_data(actual[0]), jax.random.key_data(expected[0]))
+    assert_same(actual[1:], expected[1:])
+
+
 def test_a_stage_runs_on_the_devices_of_its_mesh_of_jax() -> None:
     """Meshes of JAX say which devices they have; tensors can be put on a mesh by name."""
     devices = jax.devices()
