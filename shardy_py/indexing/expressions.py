@@ -6,7 +6,7 @@ into the canonical form.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -132,6 +132,13 @@ def walk(expression: Expression) -> Iterator[Expression]:
         yield current
         if isinstance(current, Binary):
             pending += (current.right, current.left)
+
+
+def divides_by_zero(expressions: Iterable[Expression]) -> bool:
+    """Return whether a part of an expression is a quotient or a remainder by the number 0."""
+    parts = (part for expression in expressions for part in walk(expression))
+    divisions = ("/", "mod", "ceildiv")
+    return any(isinstance(part, Binary) and part.op in divisions and part.right == Constant(0) for part in parts)
 
 
 def variables_of(expression: Expression) -> set[Variable]:

@@ -233,10 +233,7 @@ class MapParser:
         result = self._unary()
         while self.ahead in _PRODUCTS:
             operator = _PRODUCTS[self.take()]
-            factor = self._unary()
-            if operator != "*" and factor == Constant(0):
-                raise self.error("nothing can be divided by 0")
-            result = Binary(operator, result, factor)
+            result = Binary(operator, result, self._unary())
         return result
 
     def _unary(self) -> Expression:

@@ -13,8 +13,9 @@ from xdsl.irdl import IRDLOperation, irdl_attr_definition
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
-from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.errors import Diagnostic, ParseError, UnsupportedError
 from shardy_py.indexing import IndexingMap
+from shardy_py.indexing.expressions import divides_by_zero
 from shardy_py.ir.graph.program import Value
 from shardy_py.ir.graph.types import TensorType, static_shape
 
@@ -116,7 +117,10 @@ class IndexingMapAttr(Data[IndexingMap]):
             text = parser.parse_str_literal()
             while (more := parser.parse_optional_str_literal()) is not None:
                 text += more
-        return IndexingMap.parse(text)
+        parsed = IndexingMap.parse(text)
+        if divides_by_zero((*parsed.results, *(expression for expression, _ in parsed.constraints))):
+            raise ParseError(Diagnostic("malformed-indexing-map", "the indexing map divides by zero", excerpt=text))
+        return parsed
 
     def print_parameter(self, printer: Printer) -> None:
         """Write the text of the map, divisions as ``floordiv``."""

@@ -8,8 +8,8 @@ from typing import Any
 from attrs import field
 
 from shardy_py.errors import Diagnostic, ParseError, PluginError
-from shardy_py.indexing import AffineMap, Binary, Constant, IndexingMap, OpIndexing, VariableKind, op_maps
-from shardy_py.indexing.expressions import Variable, walk
+from shardy_py.indexing import AffineMap, IndexingMap, OpIndexing, VariableKind, op_maps
+from shardy_py.indexing.expressions import Variable, divides_by_zero
 from shardy_py.ir.graph.program import Op
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.plugins.argument_checks import refuse
@@ -107,9 +107,8 @@ def _parse(text: str, name: str) -> IndexingMap | AffineMap:
             Diagnostic("invalid-indexing", item.message, op=name, hint=item.hint or _EXAMPLE, excerpt=item.excerpt)
         ) from None
     constraints = [item for item, _ in parsed.constraints] if isinstance(parsed, IndexingMap) else []
-    for part in (part for item in (*parsed.results, *constraints) for part in walk(item)):
-        if isinstance(part, Binary) and part.op in ("/", "mod", "ceildiv") and part.right == Constant(0):
-            raise refuse("invalid-indexing", f"{text!r} divides by zero", name, hint="give another divisor")
+    if divides_by_zero((*parsed.results, *constraints)):
+        raise refuse("invalid-indexing", f"{text!r} divides by zero", name, hint="give another divisor")
     return parsed
 
 

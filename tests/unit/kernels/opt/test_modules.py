@@ -174,7 +174,10 @@ def test_malformed_modules(text: str, reason: str) -> None:
         ("%s = gpu.thread_id y {xla.range = [7 : index, 3 : index]}", "is not a least and a greatest"),
         ("%s = scf.for %i = %t to %t step %zero -> (f32) { scf.yield %v : f32 }", "step 0 has no end"),
         ("%s = scf.if %yes -> (f32) { scf.yield %v : f32 } else { scf.yield %t : index }", r"gives \(index\)"),
-        ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0)">(%t)', "divided by 0"),
+        (
+            '%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d0 mod 0), domain: d0 in [0, 9]">(%t)',
+            "divides by zero",
+        ),
         ('%s = xla_gpu.apply_indexing #xla_gpu.indexing_map<"(d0) -> (d7)">(%t)', "'d7' is not a variable"),
     ],
 )
