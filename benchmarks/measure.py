@@ -11,7 +11,16 @@ from attrs import frozen
 
 from benchmarks.memory import FailedRunError, Memory, measure_memory
 from benchmarks.programs import Program
-from benchmarks.runs import STAGES, Run, bytecode_of, copy_module, give_new_tables, run_ours, run_reference
+from benchmarks.runs import (
+    STAGES,
+    Run,
+    bytecode_of,
+    copy_module,
+    forget_tables,
+    give_new_tables,
+    run_ours,
+    run_reference,
+)
 from benchmarks.solve_again import SolvedAgain, solve_again
 from shardy_py.errors import ShardyError
 from shardy_py.frontends.mlir import parse_module, print_module
@@ -238,6 +247,7 @@ def _first(ours: Any, theirs: Any) -> tuple[Run, str]:
 def _alternate(fresh: Callable[[], Any], settings: Settings) -> list[tuple[Run, Run, Unverified]]:
     """Return the runs of both sides in turn; of short ones there are more, as they are disturbed more easily."""
     rounds: list[tuple[Run, Run, Unverified]] = []
+    forget_tables()
     begin = perf_counter()
     while len(rounds) < settings.alternations or (len(rounds) < MANY and perf_counter() - begin < settings.seconds):
         unverified = Unverified(
