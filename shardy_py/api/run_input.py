@@ -26,13 +26,14 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
-from shardy_py.errors import Diagnostic, OptionError, PluginError
+from shardy_py.errors import Diagnostic, OptionError, PluginError, VerificationError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
 from shardy_py.guards.error_texts import shorten_location, shown
 from shardy_py.ir.graph.builder_checks import check_shardings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.graph.verify_shardings import diagnose_shardings
 from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
@@ -276,7 +277,10 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     given = meshes_of_shardings(in_shardings, out_shardings)
     if program_input.mesh is not None:
         given = tuple(dict.fromkeys((as_mesh(program_input.mesh), *given)))
-    names = None if function("import_round_trip")(program) else read.attribute_names
+    names = read.attribute_names
+    has_texts = function("import_round_trip")(program, attribute_names=names)
+    if has_texts:
+        names = None
     if not given and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()
         given = () if context is None else (as_mesh(context),)
@@ -295,7 +299,20 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     built = dict(program.shardings)
     check_shardings(program)
     load_shardings(program, semantics, attribute_names=names)
+    if has_texts:
+        _refuse_unknown_meshes(program)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
     apply_out_shardings(program, main, out_shardings, mesh_name)
     return (*read.warnings, *opaque, *(warnings or ()), *left_out)
+
+
+def _refuse_unknown_meshes(program: Program) -> None:
+    """Check that there are the meshes of shardings that were texts, which no verifier of MLIR knows.
+
+    Raises:
+        VerificationError: one is missing.
+    """
+    problems = [item for item in diagnose_shardings(program) if item.code == "unknown-mesh"]
+    if problems:
+        raise VerificationError(*problems)
