@@ -42,6 +42,7 @@ from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.propagation.engine import StageCallback
+from shardy_py.propagation.user_priorities import warn_of_ignored_priorities
 from shardy_py.transforms.prepare.add_data_flow_edges import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
@@ -242,6 +243,18 @@ def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnost
         name_of=_own_names(read.main),
         inline_calls=options.inline_calls,
     )
+
+
+def ignored_priorities(read: RunInput, options: ProgramOptions) -> tuple[Diagnostic, ...]:
+    """Return a warning where shardings of a program or its caller have user priorities, and the strategy has none.
+
+    Args:
+        read: The program, with all shardings given.
+        options: The options of the propagation.
+    """
+    if options.strategy == "user-priority":
+        return ()
+    return warn_of_ignored_priorities(read.program, options.strategy)
 
 
 def _own_names(main: Op) -> Callable[[Value], str]:
