@@ -79,11 +79,11 @@ def _keeps_texts(program: Program, attribute_names: Collection[str] | None) -> b
         return True
     if attribute_names is not None and FRONTEND not in attribute_names:
         return False
-    return any(_has_text(op.attributes) for op in all_ops(program))
+    return any(FRONTEND in op.attributes and _has_text(op.attributes) for op in all_ops(program))
 
 
 def _has_text(attributes: Mapping[str, Any]) -> bool:
-    return FRONTEND in attributes and any(name.startswith(PREFIX) for name in frontend_attributes(attributes))
+    return any(name.startswith(PREFIX) for name in frontend_attributes(attributes))
 
 
 def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
