@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = list(choose_programs(options.programs))
     except (OSError, ValueError) as error:
         parser.error(str(error))
+    if options.sweep and all(program.name != SWEPT for program in chosen):
+        parser.error(f"--sweep compares schedules of {SWEPT}, which is not among the programs: name its file or folder")
     run_ours(parse_module(TINY))
     print(table.head(), flush=True)
     items: list[Measurement | Skipped] = []

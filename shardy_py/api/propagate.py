@@ -11,7 +11,7 @@ from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Options, PropagateArguments
 from shardy_py.api.pipeline import engine_options, make_pipeline
 from shardy_py.api.result import Result
-from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
+from shardy_py.api.run_input import give_shardings, ignored_priorities, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.extensions import function
 from shardy_py.frontends.select import frontend_of
@@ -167,7 +167,7 @@ def propagate(arguments: PropagateArguments) -> Result:
         op_names=program.op_names,
         registry=registry,
     )
-    warnings += reduced_shardings(read, arguments)
+    warnings += (*reduced_shardings(read, arguments), *ignored_priorities(read, arguments))
     copies = _make_copy_log(arguments, registry)
     context = PassContext(registry, warnings, copies=copies, dump=snapshot_writer(registry))
     recording = _Recording.of(program, main, context, engine) if arguments.trace else None

@@ -26,13 +26,14 @@ from shardy_py.api.meshes import DEFAULT_NAME, add_mesh, as_mesh
 from shardy_py.api.options import Like, ProgramInput, ProgramOptions
 from shardy_py.api.registries import load_registry
 from shardy_py.api.source import complete_registry, read_through
-from shardy_py.errors import Diagnostic, OptionError, PluginError
+from shardy_py.errors import Diagnostic, OptionError, PluginError, VerificationError
 from shardy_py.extensions import function
 from shardy_py.frontends.select import find_frontend
 from shardy_py.guards.error_texts import shorten_location, shown
 from shardy_py.ir.graph.builder_checks import check_shardings
 from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.shardings import load_shardings
+from shardy_py.ir.graph.verify_shardings import diagnose_shardings
 from shardy_py.ir.graph.walk import names_with_trait, ops_among
 from shardy_py.ir.interfaces.frontend import Frontend
 from shardy_py.ir.interfaces.ops import ConstantLike, IsTerminator, Trait
@@ -41,6 +42,7 @@ from shardy_py.plugins.check_data_flow import check_data_flows
 from shardy_py.plugins.installed import with_framework_dialects
 from shardy_py.plugins.type_definition import give_shapes
 from shardy_py.propagation.engine import StageCallback
+from shardy_py.propagation.user_priorities import warn_of_ignored_priorities
 from shardy_py.transforms.prepare.add_data_flow_edges import replicate_results_on_no_edge
 from shardy_py.transforms.reduced_shardings import warn_of_reduced_shardings
 from shardy_py.values import frozen
@@ -243,6 +245,18 @@ def reduced_shardings(read: RunInput, options: ProgramOptions) -> tuple[Diagnost
     )
 
 
+def ignored_priorities(read: RunInput, options: ProgramOptions) -> tuple[Diagnostic, ...]:
+    """Return a warning where shardings of a program or its caller have user priorities, and the strategy has none.
+
+    Args:
+        read: The program, with all shardings given.
+        options: The options of the propagation.
+    """
+    if options.strategy == "user-priority":
+        return ()
+    return warn_of_ignored_priorities(read.program, options.strategy)
+
+
 def _own_names(main: Op) -> Callable[[Value], str]:
     """Return a function that gives the user's own names of arguments and results of a function, "" for others."""
     names: dict[int, str] | None = None
@@ -276,7 +290,10 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     given = meshes_of_shardings(in_shardings, out_shardings)
     if program_input.mesh is not None:
         given = tuple(dict.fromkeys((as_mesh(program_input.mesh), *given)))
-    names = None if function("import_round_trip")(program) else read.attribute_names
+    names = read.attribute_names
+    has_texts = function("import_round_trip")(program, attribute_names=names)
+    if has_texts:
+        names = None
     if not given and not program.meshes and (in_shardings or out_shardings):
         context = function("context_mesh")()
         given = () if context is None else (as_mesh(context),)
@@ -295,7 +312,20 @@ def give_shardings(read: RunInput, program_input: ProgramInput) -> tuple[Diagnos
     built = dict(program.shardings)
     check_shardings(program)
     load_shardings(program, semantics, attribute_names=names)
+    if has_texts:
+        _refuse_unknown_meshes(program)
     program.shardings.update(built)
     apply_in_shardings(program, main, in_shardings, mesh_name)
     apply_out_shardings(program, main, out_shardings, mesh_name)
     return (*read.warnings, *opaque, *(warnings or ()), *left_out)
+
+
+def _refuse_unknown_meshes(program: Program) -> None:
+    """Check that there are the meshes of shardings that were texts, which no verifier of MLIR knows.
+
+    Raises:
+        VerificationError: one is missing.
+    """
+    problems = [item for item in diagnose_shardings(program) if item.code == "unknown-mesh"]
+    if problems:
+        raise VerificationError(*problems)

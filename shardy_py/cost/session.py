@@ -13,7 +13,7 @@ from shardy_py.api.keywords import keywords, method_takes, narrow
 from shardy_py.api.main_function import find_main
 from shardy_py.api.options import Like, LocalOptions, ProgramOptions, SessionArguments, Strategy
 from shardy_py.api.pipeline import engine_options, make_pipeline
-from shardy_py.api.run_input import give_shardings, make_semantics, read_input, reduced_shardings
+from shardy_py.api.run_input import give_shardings, ignored_priorities, make_semantics, read_input, reduced_shardings
 from shardy_py.api.schedule_names import unknown_op_names
 from shardy_py.cost.estimates import Cost, Quantity, estimate
 from shardy_py.cost.finishing import Finisher
@@ -140,7 +140,7 @@ class Session:
         if arguments.on_given is not None:
             arguments.on_given(program, main)
         problems = [*(registry.problems if arguments.registry is None else registry.notices), *left_out]
-        problems += reduced_shardings(read, arguments)
+        problems += (*reduced_shardings(read, arguments), *ignored_priorities(read, arguments))
         copies = CopyLog(registry) if arguments.keep_names or arguments.on_given is not None else None
         context = PassContext(registry, problems, copies=copies)
         pipeline = make_pipeline(arguments, explicit_collectives=True)

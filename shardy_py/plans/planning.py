@@ -151,7 +151,8 @@ class _Planner:
         meshes = [(name, mesh) for name, mesh in session.problem.table.meshes.items() if mesh.axes]
         if not meshes:
             message = "the program has no mesh"
-            raise OptionError(Diagnostic("no-mesh", message, hint="give one, for example data=4,model=2"))
+            hint = "give one: mesh={'data': 4, 'model': 2} (--mesh data=4,model=2)"
+            raise OptionError(Diagnostic("no-mesh", message, hint=hint))
         name, mesh = meshes[0]
         machine = get_machine(settings.machine)
         axes = tuple((axis.name, axis.size) for axis in mesh.axes if axis.size > 1)

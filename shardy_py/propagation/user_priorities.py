@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 from attrs import evolve
 
+from shardy_py.errors import Diagnostic
+from shardy_py.ir.graph.program import Block, Program, Value
+from shardy_py.ir.graph.shardings import distinct
+from shardy_py.ir.graph.walk import all_ops, nearest_location, region_arguments
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.sharding_table import NO_SHARDING, ShardingTable
 from shardy_py.sharding.mesh import Mesh
@@ -91,3 +95,36 @@ def _reveal(original: TensorSharding, priority: int) -> Callable[[TensorSharding
         return evolve(sharding, dim_shardings=dims, replicated_axes=replicated)
 
     return update
+
+
+def warn_of_ignored_priorities(program: Program, strategy: str) -> tuple[Diagnostic, ...]:
+    """Return a warning at the first sharding with a user priority above 0; none where there is no such sharding.
+
+    Args:
+        program: The program, before any pass; shardings are in its table.
+        strategy: The name of the strategy, one without user priorities.
+    """
+    table = program.shardings
+    later = {sharding: names for sharding in distinct(table.values()) if (names := _later_priorities(sharding))}
+    if not later:
+        return ()
+    op, value = next(
+        (op, value)
+        for op in all_ops(program)
+        for value in (*region_arguments(op), *op.results, *op.function_results)
+        if table.get(value.id) in later
+    )
+    sharding = table[value.id]
+    dims = ", ".join(map(str, sharding.dim_shardings))
+    message = f"{_role(value)}: {later[sharding]} in [{dims}] has no effect with the strategy {strategy}"
+    hint = 'only strategy="user-priority" (--strategy user-priority), the default, follows user priorities'
+    return (Diagnostic("ignored-user-priority", message, nearest_location(op), op.name, hint, severity="warning"),)
+
+
+def _later_priorities(sharding: TensorSharding) -> str:
+    """Return the first priority above 0 of a sharding in words, or ""."""
+    return next((f"the user priority p{dim.priority}" for dim in sharding.dim_shardings if dim.priority), "")
+
+
+def _role(value: Value) -> str:
+    return f"argument {value.index}" if isinstance(value.owner, Block) else f"result {value.index}"

@@ -175,9 +175,14 @@ def test_a_large_program_has_processes_of_its_own() -> None:
     assert actual.peak_bytes > 1e7
 
 
-def test_a_sweep_needs_its_program() -> None:
-    """Without the file there is nothing to sweep."""
+def test_a_sweep_needs_its_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the file there is nothing to sweep, which the command says before it measures anything."""
     assert measure_sweep(PROGRAMS, 2) is None
+    with pytest.raises(SystemExit):
+        main(["gpt-2", "--sweep", "2"])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "hf_llama16_train, which is not among the programs" in captured.err
 
 
 def test_a_ratio_compares_runs_that_follow_each_other() -> None:

@@ -42,7 +42,7 @@ def mpmd() -> None:
 @click.option("--csv", "as_csv", is_flag=True, help="Print only the schedule, one mesh a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def simulate(**options: Any) -> None:
-    """Simulate a pipeline schedule, of FILE (- for stdin) with one line of actions per mesh, or by its name."""
+    """Simulate a pipeline schedule: FILE (- for stdin) with a line of actions per mesh, or --schedule by its name."""
     from shardy_py.mpmd.commands.run_simulate import run_simulate
 
     run_simulate(**options)

@@ -10,7 +10,7 @@ import click
 
 from shardy_py.cli.files import read_stdin, write_output
 from shardy_py.errors import Diagnostic, OptionError
-from shardy_py.mpmd.schedules.builders import build_schedule
+from shardy_py.mpmd.schedules.builders import SCHEDULES, build_schedule
 from shardy_py.mpmd.schedules.schedule import PipelineSchedule
 from shardy_py.mpmd.schedules.search import search_schedule
 from shardy_py.mpmd.schedules.simulation import StageTimes, Timeline, simulate
@@ -68,9 +68,12 @@ def run_simulate(
 
 
 def _refuse_useless(file: str | None, numbers: dict[str, Any], searching: dict[str, Any]) -> None:
-    """Refuse options that have no effect on a file, on a schedule by its name, or on a search."""
+    """Refuse options that have no effect on a file, on a schedule by its name, or on a search, and a name as a file."""
     of_numbers = [f"--{name}" for name, number in numbers.items() if number is not None]
     of_search = [f"--{name}" for name, number in searching.items() if number is not None]
+    if file in SCHEDULES and not Path(file).exists():
+        message = f"{file} is the name of a schedule, not a file"
+        raise OptionError(Diagnostic("option-conflict", message, hint=f"give --schedule {file}"))
     if file is not None and of_numbers:
         message = f"{' and '.join(of_numbers)} would have no effect: {file} has the schedule"
         raise OptionError(Diagnostic("option-conflict", message, hint="leave out the file or these options"))

@@ -206,3 +206,26 @@ def test_a_warning_of_a_rule_that_a_function_returns_is_printed_as_others_are(sh
     done = shardy("rules", "-", "--plugin", "toy.py", stdin=op)
     assert done.stderr.startswith("toy.py:3: warning: 'toy.f' op: no result has the factor k")
     assert "RuleWarning" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "strategy"),
+    [
+        ("propagate p.mlir", "basic"),
+        ("propagate p.mlir", "aggressive"),
+        ("propagate p.mlir", "op-priority"),
+        ("propagate p.mlir", "user-priority"),
+        ("cost p.mlir --machine cpu-8", "op-priority"),
+        ("cost p.mlir --machine cpu-8", "user-priority"),
+        ("compare p.mlir --jobs 1 --schedule flat", "op-priority"),
+        ("compare p.mlir --jobs 1 --schedule flat", "user-priority"),
+    ],
+)
+def test_user_priorities_without_effect_are_a_warning(line: str, strategy: str, shardy: Any) -> None:
+    """Only one strategy follows them; the others name the first sharding with one, be it of a constraint, once."""
+    Path("p.mlir").write_text(SPLIT_SUM.replace('%0 <@mesh, [{"x"}]>', '%0 <@mesh, [{"x"}p1]>'))
+    done = shardy(*line.split(), "--strategy", strategy)
+    assert done.exit_code == 0, done.stderr
+    expected = """p.mlir:6:8: warning: 'sdy.sharding_constraint' op: result 0: the user priority p1 in [{"x"}p1]"""
+    assert done.stderr.count(f"{expected} has no effect with the strategy {strategy}") == (strategy != "user-priority")
+    assert done.stderr.count("[ignored-user-priority]") == (strategy != "user-priority")

@@ -74,6 +74,14 @@ def test_too_few_devices_are_an_error(program: str, shardy: Any) -> None:
     assert 'the mesh <["a"=2, "b"=2]> has 4 devices, JAX has 2 [too-few-devices]' in done.stderr
 
 
+def test_a_platform_that_jax_does_not_have_is_an_error(program: str, shardy: Any) -> None:
+    """The hint names the option."""
+    done = shardy("run", program, "--platform", "abacus")
+    assert done.exit_code == 2
+    assert "JAX has no devices of the platform 'abacus': " in done.stderr
+    assert "hint: give --platform cpu" in done.stderr
+
+
 def test_manual_computations_are_compared_on_the_same_devices(tmp_path: Path, shardy: Any) -> None:
     """What is written for one device of several keeps its shardings, and the report says so."""
     path = tmp_path / "manual.mlir"

@@ -132,5 +132,7 @@ def test_the_command_prints_figures(tmp_path) -> None:
     assert "makespan 6" in run(shardy, ["mpmd", "simulate", str(file)]).output
     refused = run(shardy, ["mpmd", "simulate", str(file), "--meshes", "2"])
     assert (refused.exit_code, "--meshes would have no effect" in refused.output) == (2, True)
+    refused = run(shardy, [*base, "1F1B", "--meshes", "3"])
+    assert (refused.exit_code, "hint: give --schedule 1F1B" in refused.output) == (2, True)
     assert run(shardy, [*base, "--times", "X=1"]).exit_code == 2
     assert run(shardy, [*base, "--csv", "--json"]).exit_code == 2

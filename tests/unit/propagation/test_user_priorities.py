@@ -9,7 +9,7 @@ from shardy_py.ir.graph.types import tensor
 from shardy_py.propagation import compile_program
 from shardy_py.propagation.problem import Problem
 from shardy_py.propagation.solve import apply_round
-from shardy_py.propagation.user_priorities import start_priorities
+from shardy_py.propagation.user_priorities import start_priorities, warn_of_ignored_priorities
 from shardy_py.sharding import Mesh
 from tests.unit.propagation.toy import toy_registry
 
@@ -73,3 +73,23 @@ def test_the_last_round_gives_the_shardings_without_priorities() -> None:
         apply_round(problem, current, item)
     plain = ('[{"a", ?}, {"b"}], replicated={"c"}', '[{"c"}, {"a"}]', '[{"a"}, {"b"}]')
     assert texts_of(problem, current, 3) == list(plain)
+
+
+@pytest.mark.parametrize(
+    ("shardings", "told"),
+    [
+        (['[{"a"}, {?}]', '[{"a"}p0, {?}]'], None),
+        (['[{"a"}p0, {?}]', '[{"b"}, {?}p2]', '[{"a"}p1, {?}]'], 'argument 1: the user priority p2 in [{"b"}, {?}p2]'),
+    ],
+)
+def test_one_warning_where_priorities_do_not_count(shardings: list[str], told: str | None) -> None:
+    """It is about the first sharding with a priority above 0."""
+    b = Builder(mesh=Mesh.of(a=2, b=2))
+    with b.function("main", [T] * len(shardings)) as values:
+        for value, sharding in zip(values, shardings, strict=True):
+            b.shard(value, sharding)
+        b.return_(*values)
+    warnings = warn_of_ignored_priorities(b.program, "basic")
+    assert [item.message for item in warnings] == (
+        [] if told is None else [f"{told} has no effect with the strategy basic"]
+    )

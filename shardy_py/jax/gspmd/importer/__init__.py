@@ -10,18 +10,19 @@ from collections.abc import Collection
 
 from shardy_py.errors import Diagnostic
 from shardy_py.ir.graph.program import Program
-from shardy_py.jax.gspmd.importer.annotated import annotated_ops, is_round_trip
+from shardy_py.jax.gspmd.importer.annotated import annotated_ops, is_round_trip, mark_round_trip
 
 __all__ = ["import_gspmd", "import_round_trip"]
 
 
-def import_round_trip(program: Program) -> bool:
+def import_round_trip(program: Program, *, attribute_names: Collection[str] | None = None) -> bool:
     """Restore the meshes and shardings of Shardy that a module keeps as text (``xla.sdy.sharding``).
 
     Such a module has a copy of them in terms of GSPMD, which is dropped.
 
     Args:
         program: The program; changed in place.
+        attribute_names: The names of all attributes of the ops, where these are known.
 
     Returns:
         Whether it is such a module.
@@ -29,7 +30,7 @@ def import_round_trip(program: Program) -> bool:
     Raises:
         ShardyError: a text cannot be read, or a manual computation has another form than XLA gives it.
     """
-    if not is_round_trip(program):
+    if not (is_round_trip(program) or mark_round_trip(program, attribute_names)):
         return False
     from shardy_py.jax.gspmd.importer.round_trip import read_shardings
     from shardy_py.jax.gspmd.importer.round_trip_manual import read_manual_calls

@@ -59,14 +59,31 @@ def is_round_trip(program: Program) -> bool:
     return MESHES in frontend_attributes(program.attributes)
 
 
-def mark_round_trip(program: Program) -> bool:
-    """Make a program say that it keeps texts of Shardy where it does so without any mesh; return whether it changed."""
-    if is_round_trip(program):
-        return False
-    if not any(name.startswith(PREFIX) for op in all_ops(program) for name in frontend_attributes(op.attributes)):
+def mark_round_trip(program: Program, attribute_names: Collection[str] | None = None) -> bool:
+    """Make a program say that it keeps texts of Shardy where it does so without any mesh; return whether it changed.
+
+    Args:
+        program: The program.
+        attribute_names: The names of all attributes of the ops, where these are known.
+    """
+    if is_round_trip(program) or not _keeps_texts(program, attribute_names):
         return False
     program.attributes[FRONTEND] = {**frontend_attributes(program.attributes), MESHES: "{}"}
     return True
+
+
+def _keeps_texts(program: Program, attribute_names: Collection[str] | None) -> bool:
+    """Return whether an op, or an argument or result of a function, has a text of Shardy."""
+    functions = ops_named(program, FUNCTION)
+    if any(_has_text(item) for function in functions for name in INTERFACE for item in dictionaries(function, name)):
+        return True
+    if attribute_names is not None and FRONTEND not in attribute_names:
+        return False
+    return any(FRONTEND in op.attributes and _has_text(op.attributes) for op in all_ops(program))
+
+
+def _has_text(attributes: Mapping[str, Any]) -> bool:
+    return any(name.startswith(PREFIX) for name in frontend_attributes(attributes))
 
 
 def frontend_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:

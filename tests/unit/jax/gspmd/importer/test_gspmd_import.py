@@ -375,3 +375,25 @@ def test_texts_that_do_not_fit(old: str, new: str, error: type[Exception] | None
         error, message = Exception, "manual-call|expects different type|type mismatch|requires"
     with pytest.raises(error, match=message):
         read(changed)
+
+
+@pytest.mark.parametrize("like", ["passes", "jit"])
+@pytest.mark.parametrize("on_argument", [True, False])
+def test_texts_of_a_module_without_the_list_of_meshes(like: str, on_argument: bool) -> None:
+    """Those with a mesh in them count; a name of a mesh that is not there is an error at its op, as in JAX."""
+    mesh = r"mesh<[\22a\22=2]>"
+    sharding = rf"<{mesh}, [{{\22a\22}}, {{?}}]>"
+    text = f"sharding{sharding}" if on_argument else f"sharding_per_value<[{sharding}]>"
+    kept = f'{{mhlo.frontend_attributes = {{xla.sdy.sharding = "#sdy.{text}"}}}}'
+    argument, op = (kept, "") if on_argument else ("", kept)
+    module = function(
+        f"%0 = stablehlo.negate %a {op} : tensor<8x8xf32>\n return %0 : tensor<8x8xf32>",
+        arguments=f"%a: tensor<8x8xf32> {argument}",
+    )
+    module = f"module @m attributes {{mhlo.num_partitions = 2 : i32}} {{ {module} }}"
+    result = propagate(module, like=like)
+    assert str(result.sharding(0).dim_shardings[0]) == '{"a"}'
+    with pytest.raises(VerificationError, match=r"unknown mesh: @mesh.*\n.*sdy\.mesh @mesh") as error:
+        propagate(module.replace(mesh, "@mesh"))
+    assert error.value.diagnostics[0].op == ("func.func" if on_argument else "stablehlo.negate")
+    assert propagate(module.replace(mesh, "@mesh"), {"a": 2}).sharding(0) == result.sharding(0)
