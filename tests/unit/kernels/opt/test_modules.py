@@ -231,6 +231,8 @@ def test_values_of_blocks_that_branch() -> None:
       return
     ^d:
       %u = arith.negf %s : f32
+      %w = arith.addf %u, %z : f32
+      %z = arith.negf %w : f32
       cf.br ^c
     }"""
     read_module(text.replace("USED", "%v"))
