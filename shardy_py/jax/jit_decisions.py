@@ -16,6 +16,7 @@ from shardy_py.jax.devices import choose_devices, device_count
 from shardy_py.jax.executable import compile_bytecode
 from shardy_py.jax.figures.collectives import list_collectives
 from shardy_py.jax.figures.hlo_text import parse_computations
+from shardy_py.jax.figures.measure import hlo_bindings
 from shardy_py.jax.figures.values import XlaCollective
 from shardy_py.jax.kernels import register_kernels
 from shardy_py.values import frozen
@@ -94,9 +95,7 @@ def collectives_of(executable: Any, count: int) -> tuple[XlaCollective, ...]:
         executable: XLA's loaded executable.
         count: The number of devices.
     """
-    from jaxlib import _hlo
-
-    options = _hlo.HloPrintOptions()
+    options = hlo_bindings().HloPrintOptions()
     options.print_large_constants = False
     text = executable.hlo_modules()[0].to_string(options)
     return tuple(list_collectives(parse_computations(text), count))

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 from shardy_py.api.specs import is_text
-from shardy_py.errors import Diagnostic, OptionError
+from shardy_py.errors import Diagnostic, OptionError, with_article
 from shardy_py.guards.error_texts import location_of
 
 _CODE = "invalid-sharding-tree"
@@ -175,8 +175,9 @@ def _children(node: Any) -> Any:
 def _described(node: Any) -> str:
     if isinstance(node, int):
         return "one array"
+    if node is None:
+        return "nothing"
+    kind = with_article(type(node).__name__)
     if isinstance(node, Mapping):
-        return f"a {type(node).__name__} with the keys {', '.join(map(repr, node)) or 'none'}"
-    if isinstance(node, (list, tuple)):
-        return f"a {type(node).__name__} of length {len(node)}"
-    return "nothing" if node is None else f"a {type(node).__name__}"
+        return f"{kind} with the keys {', '.join(map(repr, node)) or 'none'}"
+    return f"{kind} of length {len(node)}" if isinstance(node, (list, tuple)) else kind

@@ -10,6 +10,7 @@ from attrs import field
 
 from shardy_py.errors import Diagnostic, OptionError, require_library
 from shardy_py.jax.callable.committed import committed_sharding
+from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices
 from shardy_py.jax.named_shardings import over_mesh
 from shardy_py.jax.result_types import as_type
@@ -131,8 +132,10 @@ class PipelineFunction:
         import jax
 
         leaves, tree = jax.tree_util.tree_flatten(arguments)
-        types = tuple((tuple(jax.numpy.shape(leaf)), str(jax.numpy.result_type(leaf))) for leaf in leaves)
-        key = tree, types
+        types = tuple(
+            (tuple(jax.numpy.shape(leaf)), str(jax.numpy.result_type(leaf)), _is_weak(leaf)) for leaf in leaves
+        )
+        key = tree, types, trace_context()
         if key not in self._lowered:
             self._lowered[key] = self._lower(arguments, tree)
         return self._lowered[key]
@@ -172,8 +175,7 @@ class PipelineFunction:
             _, mesh = self._first_mesh
             is_alike = dict(sharding.mesh.shape) == dict(mesh.shape)
             sharding = jax.sharding.NamedSharding(mesh, sharding.spec) if is_alike else None
-        weak = getattr(getattr(leaf, "aval", leaf), "weak_type", False)
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=_is_weak(leaf))
 
     @cached_property
     def _first_mesh(self) -> tuple[str, Any]:
@@ -211,6 +213,11 @@ class PipelineFunction:
         return jax.tree_util.tree_map(
             over_first_mesh, self._settings.in_shardings, is_leaf=lambda item: isinstance(item, PartitionSpec)
         )
+
+
+def _is_weak(leaf: Any) -> bool:
+    """Return whether an argument takes the type of what it is combined with, as a number of Python does."""
+    return bool(getattr(getattr(leaf, "aval", leaf), "weak_type", not hasattr(leaf, "dtype")))
 
 
 def _as_jax_reads(value: Any) -> Any:

@@ -102,7 +102,7 @@ def trace_context() -> Hashable:
 
 @cache
 def _trace_context() -> Callable[[], Hashable]:
-    from jax._src import config
+    from jax._src import config, mesh
 
-    function: Callable[[], Hashable] = config.trace_context
-    return function
+    # Meshes of the same axes over other devices are alike to what is traced, and not to what is compiled.
+    return lambda: (config.trace_context(), mesh.get_concrete_mesh())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from shardy_py.jax.callable.callbacks import has_side_effects
 from shardy_py.jax.callable.contexts import free_mesh, has_x64
 from shardy_py.jax.callable.function_call import CallOptions, FunctionCall
@@ -26,7 +28,8 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
 
     settings, result = lowered.settings, lowered.result
     positional, named = call.shapes(with_shardings=False)
-    leaves = jax.tree.leaves(call.select_dynamic(positional, named))
+    # The function is kept, and what the call has would be with it: arrays, and values that JAX traces.
+    shapes = evolve(call, arguments=positional, keywords=named)
     meshes = [mesh for mesh in result.program.meshes.values() if mesh.axes]
     options = CallOptions(
         mesh=meshes[0] if meshes else None,
@@ -40,12 +43,12 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
     assert signature is not None
 
     def flat(*arrays: Any) -> Sequence[Any]:
-        arguments, keywords = call.with_dynamic(arrays)
+        arguments, keywords = shapes.with_dynamic(arrays)
         return tuple(jax.tree.leaves(function(*arguments, **keywords)))
 
     return FunctionCall(
         function=flat,
-        arguments=tuple(leaves),
+        arguments=tuple(shapes.leaves),
         results=tuple(
             jax.ShapeDtypeStruct(item.shape, item.dtype, weak_type=item.weak_type) for item in signature.result_types
         ),

@@ -30,9 +30,18 @@ def varying_alike(values: Sequence[Any]) -> list[Any]:
     axes = [_varying_axes(jax.typeof(value)) for value in values]
     union: frozenset[Any] = frozenset().union(*axes)
     return [
-        value if varying_axes == union else jax.lax.pcast(value, tuple(sorted(union - varying_axes)), to="varying")
+        value if varying_axes == union else _varying(value, tuple(sorted(union - varying_axes)))
         for value, varying_axes in zip(values, axes, strict=True)
     ]
+
+
+def _varying(value: Any, axes: tuple[Any, ...]) -> Any:
+    import jax
+
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(value, axes, to="varying")
+    # The name of JAX 0.8.1.
+    return jax.lax.pvary(value, axes)
 
 
 def _varying_axes(type_: Any) -> frozenset[Any]:

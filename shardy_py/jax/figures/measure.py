@@ -27,11 +27,10 @@ class MeasuredProgram(Protocol):
 
 def measure(compiled: MeasuredProgram) -> XlaFigures:
     """Return what XLA counts for one device of a compiled module."""
-    from jaxlib import _hlo
-
+    hlo = hlo_bindings()
     client = compiled.devices[0].client
     module = compiled.executable.hlo_modules()[0]
-    options = _hlo.HloPrintOptions()
+    options = hlo.HloPrintOptions()
     options.print_large_constants = False
     computations = parse_computations(module.to_string(options))
     options.print_metadata = False
@@ -39,7 +38,7 @@ def measure(compiled: MeasuredProgram) -> XlaFigures:
     entry = next(item.name for item in plain.values() if item.is_entry)
 
     def analyse(text: str) -> Costs:
-        return _costs(client, _hlo.hlo_module_from_text(text))
+        return _costs(client, hlo.hlo_module_from_text(text))
 
     weights = LoopWeights(plain, analyse)
     weights._once[entry] = _costs(client, module)
@@ -65,6 +64,16 @@ def _costs(client: Any, module: Any) -> Costs:
 
     analysis = _jax.hlo_module_cost_analysis(client, module)
     return analysis.get("flops", 0.0), analysis.get("transcendentals", 0.0), analysis.get("bytes accessed", 0.0)
+
+
+def hlo_bindings() -> Any:
+    """Return the module of jaxlib that has XLA's classes of HLO."""
+    try:
+        from jaxlib import _hlo
+    except ImportError:
+        # Where jaxlib 0.8.1 has them.
+        from jaxlib import _jax as _hlo
+    return _hlo
 
 
 def custom_calls(computations: dict[str, HloTextComputation]) -> float:

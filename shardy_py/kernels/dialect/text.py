@@ -130,9 +130,11 @@ def _check_widths(text: str, name: str) -> None:
     Raises:
         ParseError: one has more than MLIR allows.
     """
-    for match in _WIDE_INTEGER.finditer(text):
+    # Strings may name anything; they end in their line.
+    code = _STRING.sub('""', text) if _WIDE_INTEGER.search(text) else ""
+    for match in _WIDE_INTEGER.finditer(code):
         if len(match[1]) > len(str(_MOST_BITS)) or int(match[1]) > _MOST_BITS:
-            line = text.count("\n", 0, match.start()) + 1
+            line = code.count("\n", 0, match.start()) + 1
             message = f"integers have at most {_MOST_BITS} bits"
             raise ParseError(Diagnostic("malformed-kernel", message, f"{name}:{line}" if name else ""))
 

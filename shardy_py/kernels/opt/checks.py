@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.dialects import arith, builtin, func, llvm, scf, tensor
 from xdsl.ir import Attribute, Operation, Region
+from xdsl.traits import NoTerminator
 
 from shardy_py.errors import Diagnostic, VerificationError
 from shardy_py.kernels.dialect.memory_ops import AtomicRMWOp, PredicatedExtractOp, PredicatedInsertOp, ShuffleReduceOp
@@ -29,8 +30,8 @@ def check_ops(module: builtin.ModuleOp, functions: Mapping[str, Any], name: str)
 
     Raises:
         VerificationError: a function is called that there is not, with other types than its own, or by itself; a value
-            is used where it is not defined; an index is missing; a region gives other types than its op; a size is not
-            known; a loop has no end.
+            is used where it is not defined; an index is missing; a block is empty; a region gives other types than its
+            op; a size is not known; a loop has no end.
     """
     problems = [
         Diagnostic("malformed-kernel", message, file_line(op) or name, op.name)
@@ -50,6 +51,9 @@ def _problems(op: Operation, functions: Mapping[str, Any]) -> Iterator[str]:
     for result in (*op.results, *(argument for region in op.regions for argument in _arguments(region))):
         if isinstance(result.type, builtin.TensorType) and builtin.DYNAMIC_INDEX in result.type.get_shape():
             yield f"{result.type} has a size that is not known; buffers of kernels have fixed sizes"
+    blocks = () if op.has_trait(NoTerminator) else (block for region in op.regions for block in region.blocks)
+    if any(block.last_op is None for block in blocks):
+        yield "a block has no op that ends it"
     for attributes in _attribute_sets(op):
         if (range_ := attributes.get("xla.range")) is not None and not _is_range(range_):
             yield f"xla.range = {range_} is not a least and a greatest integer"

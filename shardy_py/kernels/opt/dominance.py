@@ -40,13 +40,14 @@ def _dominates(
         around = around.parent_op()
     if around is None or around.parent is None:
         return False
-    if around.parent is block:
-        return isinstance(owner, Block) or positions[owner] < positions[around]
-    if region not in dominators:
-        dominators[region] = immediate_dominators(region)
     ahead: Block | None = around.parent
-    if ahead not in dominators[region]:
-        return True
+    if len(region.blocks) > 1:
+        if region not in dominators:
+            dominators[region] = immediate_dominators(region)
+        if ahead not in dominators[region]:
+            return True
+    if ahead is block:
+        return isinstance(owner, Block) or positions[owner] < positions[around]
     while ahead is not None and ahead is not block:
         ahead = dominators[region][ahead]
     return ahead is block

@@ -274,6 +274,16 @@ def test_specs_are_over_the_mesh_of_the_call(order: str) -> None:
     assert function._latest.result.compare_jit().equal
 
 
+@pytest.mark.parametrize("in_shardings", [None, P("x", "y")])
+def test_meshes_over_other_devices_make_other_programs(in_shardings: P | None) -> None:
+    """Each call is over the devices of the mesh that is set, in their order, as with `jax.jit`."""
+    functions = [make(jnp.sin, in_shardings=in_shardings) for make in (sdy.jit, jax.jit)]
+    for order in (*ORDERS, *ORDERS):
+        with jax.set_mesh(make_mesh(order)):
+            actual, expected = (function(X) for function in functions)
+        assert actual.sharding.is_equivalent_to(expected.sharding, 2)
+
+
 def test_without_a_mesh_a_function_runs_where_its_arguments_are() -> None:
     """Its results mix with arrays over eight devices where no argument is committed to one, as with `jax.jit`."""
     there = jax.device_put(X, jax.devices()[3])

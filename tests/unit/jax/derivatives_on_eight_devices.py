@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +83,19 @@ def test_transformed_arrays_keep_their_shardings(name: str, order: str) -> None:
     for left, right in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert left.sharding.is_equivalent_to(right.sharding, left.ndim)
     assert any(not item.sharding.is_fully_replicated for item in jax.tree.leaves(actual))
+
+
+def test_transformed_arrays_are_not_kept() -> None:
+    """A function forgets the arrays of its first call, as those of `jax.jit` do."""
+    mesh = make_mesh()
+    function = sdy.jit(layer)
+    for transformed in (jax.grad(lambda x, w: function(x, w).sum()), jax.vmap(function, (0, None))):
+        x, w = put(X, mesh, "x"), put(W, mesh, None, "y")
+        known = [weakref.ref(x), weakref.ref(w)]
+        transformed(x, w)
+        del x, w
+        gc.collect()
+        assert [array() for array in known] == [None, None]
 
 
 def test_arrays_that_are_on_no_mesh() -> None:

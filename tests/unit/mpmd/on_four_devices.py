@@ -99,6 +99,21 @@ def test_weights_of_a_step_go_into_another_function() -> None:
     assert 'tensor<8x16xf32>, sharding=<@mesh, [{}, {"x"}]>' in test.lower(weights, *BATCHES[0]).program.text
 
 
+def test_numbers_take_the_type_of_the_array() -> None:
+    """A number of Python and an array of its type are calls of two programs, and so are settings of JAX."""
+
+    def function(weights: Any, scale: Any) -> Any:
+        return encode(weights, jnp.ones((4, 8), jnp.bfloat16)) * scale, jnp.arange(4)
+
+    weights = jax.tree.map(lambda weight: weight.astype(jnp.bfloat16), WEIGHTS["encode"])
+    run = sdy.mpmd.jit(function, topology=TOPOLOGY, assignment={"encode": "m1"})
+    for scale in (2.0, jnp.float32(2), np.float32(2), 2.0):
+        for has_x64 in (False, True):
+            with jax.enable_x64(has_x64):
+                actual, expected = run(weights, scale), jax.jit(function)(weights, scale)
+            assert [item.dtype for item in actual] == [item.dtype for item in expected]
+
+
 def test_types_are_those_of_jax() -> None:
     """Keys come back as keys, arrays of numpy with 64 bits are read as JAX does, and other meshes do not matter."""
 

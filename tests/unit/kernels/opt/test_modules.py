@@ -208,8 +208,9 @@ def test_a_program_is_no_kernel_module() -> None:
 
 
 def test_names_like_wide_integers() -> None:
-    """Values, functions and attributes may have any name."""
-    text = "func.func @i99999999999(%i99999999999: i32) attributes {a = #gpu.thread<x>, b.i99999999999} { return }"
+    """Values, functions and attributes may have any name, and strings any text."""
+    text = """func.func @i99999999999(%i99999999999: i32)
+        attributes {a = #gpu.thread<x>, b.i99999999999, c = "as i99999999999"} { return }"""
     assert read_module(text).entry.sym_name.data == "i99999999999"
 
 
@@ -234,6 +235,8 @@ def test_values_of_blocks_that_branch() -> None:
       return
     ^d:
       %u = arith.negf %s : f32
+      %w = arith.addf %u, %z : f32
+      %z = arith.negf %w : f32
       cf.br ^c
     }"""
     read_module(text.replace("USED", "%v"))
@@ -243,6 +246,14 @@ def test_values_of_blocks_that_branch() -> None:
     with pytest.raises(VerificationError, match="operand 0 is not defined there") as caught:
         read_module(text.replace("USED", "%s"), "f.mlir")
     assert caught.value.diagnostics[0].location == "f.mlir:7"
+
+
+@pytest.mark.parametrize("body", ["", "cf.br ^a ^a:"])
+def test_blocks_that_are_empty(body: str) -> None:
+    """Each block of a function ends with an op that leaves it."""
+    with pytest.raises(VerificationError, match="a block has no op that ends it") as caught:
+        read_module(f"\nfunc.func @main(%x: tensor<8xf32>) {{ {body} }}", "f.mlir")
+    assert caught.value.diagnostics[0].location == "f.mlir:2"
 
 
 def test_functions_that_call_each_other_in_a_ring() -> None:
