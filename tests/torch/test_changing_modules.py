@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -59,6 +61,87 @@ def test_attributes_are_those_of_the_call(mesh: Any) -> None:
         parallel(x)
 
 
+class Width(Enum):
+    """A member of an enumeration."""
+
+    NARROW = 1
+    WIDE = 2
+
+
+class Filled(nn.Module):
+    """What the attribute of a module says, in the dtype that it gives."""
+
+    def __init__(self, value: Any, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.value, self.function = value, function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(2) + torch.full((2,), self.function(self.value))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "function"),
+    [
+        (1, 1.0, lambda value: value),
+        (0.5, np.float64(0.7), lambda value: value),
+        (np.float64(0.5), np.float64(0.7), lambda value: value),
+        (np.int64(2), 3, lambda value: value),
+        ([1.0, np.float32(2.0)], [3.0], lambda value: sum(value.copy())),
+        ((1, [2, (3, 4)]), (1, [2, (3, 5)]), lambda value: value[1][1][1]),
+        (Width.NARROW, Width.WIDE, lambda value: value.value),
+        (torch.float32, torch.float64, lambda value: torch.finfo(value).eps),
+    ],
+)
+def test_attributes_of_many_types_are_followed(mesh: Any, first: Any, second: Any, function: Any) -> None:
+    """Equal numbers of two types are told apart, and a list remains one."""
+    x = torch.ones(4, dtype=torch.int64)
+    model = Filled(first, function)
+    parallel = sdy.parallelize(model, mesh, x)
+    for value in (first, second, first):
+        model.value = parallel.value = value
+        output = parallel(x)
+        assert output.dtype == model(x).dtype
+        assert output.equal(model(x))
+    assert len(parallel.sdy_program.steps) == 2
+
+
+def test_an_attribute_that_is_not_a_number_has_one_program(mesh: Any) -> None:
+    """One nan is not equal to another one, and gives the same program."""
+    parallel = sdy.parallelize(Filled(float("nan"), lambda value: value), mesh, torch.ones(4))
+    for _ in range(3):
+        parallel.value = float("nan")
+        assert parallel(torch.ones(4)).isnan().all()
+    assert len(parallel.sdy_program.steps) == 1
+
+
+def test_compiled_modules_follow_attributes(mesh: Any) -> None:
+    """A compiler lets a number vary that changes, and a program is for one of its values."""
+    model, x = nn.Sequential(nn.Linear(16, 16), nn.LayerNorm(16)), torch.randn(8, 16)
+    parallel = sdy.parallelize(model, mesh, x)
+    run = torch.compile(parallel, fullgraph=True, backend="aot_eager")
+    for eps in (1e-5, 0.5, 1.5, 2.5):
+        model[1].eps = parallel[1].eps = eps
+        torch.testing.assert_close(run(x), model(x))
+    assert len(parallel.sdy_program.steps) == 4
+
+
+def test_layers_of_a_parallel_module_are_not_exchanged(mesh: Any) -> None:
+    """The program would not have them."""
+    x = torch.randn(8, 16)
+    parallel = sdy.parallelize(nn.Sequential(nn.Linear(16, 16), nn.ReLU()), mesh, x)
+    parallel[1] = nn.Tanh()
+    with pytest.raises(sdy.OptionError, match="1 is a Tanh, and was a ReLU when"):
+        parallel(x)
+    parallel[1] = nn.ReLU()
+    parallel(x)
+    parallel.register_buffer("mean", torch.zeros(16))
+    with pytest.raises(sdy.OptionError, match="its parameters and buffers are not those that it had"):
+        parallel(x)
+    parallel.append(nn.Tanh())
+    with pytest.raises(sdy.OptionError, match="its layers are not those that it had"):
+        parallel(x)
+
+
 def test_what_is_trained_may_change(mesh: Any) -> None:
     """A frozen layer that is released later has gradients, and so has an input that is the output of another module."""
     model, x = Perceptron(), torch.randn(8, 16)
@@ -92,6 +175,27 @@ def test_parameters_of_another_dtype_are_computed_with_as_the_module_does(mesh: 
     model.bfloat16(), parallel.bfloat16()
     assert parallel(x).dtype == torch.float32
     assert parallel(x).equal(model(x))
+
+
+def test_inputs_of_another_dtype_are_computed_with_as_the_module_does(mesh: Any) -> None:
+    """As those of a module with parameters of another dtype: a cast to f32 is left out for f32 only."""
+
+    class Normalized(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.rand(16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = (x * self.scale).float()
+            return y * (y.square().mean(-1, keepdim=True) + 1e-3).rsqrt()
+
+    for dynamic in (False, True):
+        model, x = Normalized(), torch.randn(8, 16)
+        parallel = sdy.parallelize(model, mesh, x, dynamic_shapes=dynamic)
+        model.bfloat16(), parallel.bfloat16()
+        x = x.bfloat16()
+        assert parallel(x).dtype == torch.float32
+        _assert_equal(model, parallel, x)
 
 
 def test_outputs_that_no_loss_reads_give_no_gradients(mesh: Any) -> None:
@@ -142,6 +246,15 @@ def test_new_values_of_buffers_are_kept_however_they_are_written(mesh: Any) -> N
 def test_attributes_that_a_module_assigns_are_reported(mesh: Any) -> None:
     """A tensor that the next call would read is refused; what the caller may read is a warning at the caller's line."""
 
+    class Shaped(Perceptron):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shape = torch.Size((8, 16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.shape = x.shape
+            return super().forward(x)
+
     class Noting(Perceptron):
         def __init__(self, last: Any) -> None:
             super().__init__()
@@ -151,6 +264,9 @@ def test_attributes_that_a_module_assigns_are_reported(mesh: Any) -> None:
             self.last = super().forward(x)
             return self.last
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sdy.parallelize(Shaped(), mesh, torch.randn(8, 16))
     with pytest.raises(sdy.UnsupportedError, match=r"assigns its tensor last, .*\n.*register_buffer\('last'"):
         sdy.parallelize(Noting(torch.zeros(8, 16)), mesh, torch.randn(8, 16))
     with pytest.warns(UserWarning, match="assigns its attribute last") as caught:
@@ -164,6 +280,19 @@ def test_attributes_that_a_module_assigns_are_reported(mesh: Any) -> None:
 
     with pytest.raises(sdy.UnsupportedError, match=r"buffer keys, of the shape \(3, 4\), one of \(6, 4\)"):
         sdy.parallelize(Growing(), mesh, torch.tensor([1, 2, 4]))
+
+    class Counting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count: torch.Tensor
+            self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count = self.count + 0.5
+            return x * self.count
+
+    with pytest.raises(sdy.UnsupportedError, match=r"buffer count, of torch\.int64, one of torch\.float32"):
+        sdy.parallelize(Counting(), mesh, torch.randn(4))
 
 
 def test_hooks_run_once(mesh: Any) -> None:
@@ -214,6 +343,12 @@ def test_inputs_are_given_by_position_or_name(mesh: Any) -> None:
     torch.testing.assert_close(parallel(mask, x=x, flag=True), (model(x) - mask).sum())
     with pytest.raises(sdy.OptionError, match="the input flag is given, and the example has none"):
         parallel(x, mask, flag=False)
+    parallel = sdy.parallelize(model, mesh, (x, None))
+    with pytest.raises(sdy.OptionError, match="the input mask is a tensor, but was None"):
+        parallel(x, mask)
+    parallel = sdy.parallelize(model, mesh, (x, mask))
+    with pytest.raises(sdy.OptionError, match="the input mask is None, but was a tensor"):
+        parallel(x, None)
 
 
 def test_many_programs_are_named_with_their_cause_and_bounded(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:

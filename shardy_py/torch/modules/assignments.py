@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
+from shardy_py.torch.modules.attribute_values import is_plain
 
 _MISSING = object()
 
@@ -55,6 +56,12 @@ def _write_buffer(name: str, old: Any, new: Any) -> None:
         message = f"the module assigns its buffer {name}, of the shape {shapes[0]}, one of {shapes[1]}"
         hint = "let buffers keep their shape, or pass what grows as an input and return it"
         raise UnsupportedError(Diagnostic("assigned-buffer", message, hint=hint))
+    import torch
+
+    if not torch.can_cast(new.dtype, old.dtype):
+        message = f"the module assigns its buffer {name}, of {old.dtype}, one of {new.dtype}"
+        hint = "let buffers keep their dtype, or register the buffer with the dtype that it gets"
+        raise UnsupportedError(Diagnostic("assigned-buffer", message, hint=hint))
     old.copy_(new.detach())
 
 
@@ -71,5 +78,5 @@ def _note(name: str, old: Any, warnings: dict[str, Diagnostic]) -> None:
 
 
 def _are_equal(old: Any, new: Any) -> bool:
-    """Return whether numbers or texts are equal; nothing else is compared."""
-    return type(old) is type(new) and isinstance(new, (bool, int, float, str)) and old == new
+    """Return whether numbers, texts, or sequences of such are equal; nothing else is compared."""
+    return type(old) is type(new) and is_plain(old) and is_plain(new) and bool(old == new)

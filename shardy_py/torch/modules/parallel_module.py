@@ -33,11 +33,12 @@ class ParallelMethods:
 
         program = self.sdy_program
         args, kwargs = program.form.arranged(args, kwargs)
+        modules = list(self.modules())  # type: ignore[attr-defined]
         if not torch.compiler.is_compiling():
-            program.warn_of_hooks(self)
+            program.check_layers(modules)
         leaves, spec = pytree.tree_flatten((args, kwargs))
         names = _checked_names(program, leaves, spec)
-        step = program.step(self, leaves)
+        step = program.step(modules, leaves)
         _require_shapes(step, names, _tensors(leaves))
         tensors = self._arguments(step, iter(_tensors(leaves)))
         run = (
@@ -130,13 +131,16 @@ def _checked_names(program: ParallelProgram, leaves: Sequence[Any], spec: Any) -
         message = f"{len(leaves)} inputs are given in another structure than the example's {len(trace.inputs)}"
         raise OptionError(Diagnostic("input-structure", message, hint=f"the inputs are {known}"))
     names = []
-    dtypes = (nodes[0].meta["val"].dtype for nodes, _ in trace.arguments)
+    arguments = trace.arguments[: len(trace.inputs)]
+    dtypes = {item.name: nodes[0].meta["val"].dtype for nodes, item in arguments if item.kind == "input"}
     for leaf, (name, constant) in zip(leaves, trace.inputs, strict=True):
-        if hasattr(leaf, "dtype"):
-            require_kind(name, leaf, next(dtypes))
+        if hasattr(leaf, "dtype") and name in dtypes:
+            require_kind(name, leaf, dtypes[name])
             names.append(name)
-        elif leaf != constant:
-            message = f"the input {name} is {leaf!r}, but was {constant!r} when the module was traced"
+        elif hasattr(leaf, "dtype") or name in dtypes or leaf != constant:
+            given = "a tensor" if hasattr(leaf, "dtype") else repr(leaf)
+            before = "a tensor" if name in dtypes else repr(constant)
+            message = f"the input {name} is {given}, but was {before} when the module was traced"
             raise OptionError(Diagnostic("input-value", message, hint="call sdy.parallelize with this example"))
     return names
 

@@ -8,13 +8,20 @@ from typing import Any
 
 from attrs import field
 
-from shardy_py.errors import Diagnostic
+from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.torch.caller_warnings import warn_caller
 from shardy_py.torch.constraints import constraints_on
 from shardy_py.torch.modules.automatic_plans import AutomaticPlan, PlanRequest, automatic_plan
 from shardy_py.torch.modules.input_forms import InputForm, input_form
 from shardy_py.torch.modules.joint import JointTrace, trace_joint
-from shardy_py.torch.modules.program_keys import AttributeNames, Key, apply_to_tensors, attribute_names, state_tensors
+from shardy_py.torch.modules.program_keys import (
+    AttributeNames,
+    Attributes,
+    Key,
+    apply_to_tensors,
+    attribute_names,
+    state_tensors,
+)
 from shardy_py.torch.modules.programs_by_size import ProgramsBySize
 from shardy_py.torch.modules.recent_programs import RemakeCounter, keep, recent
 from shardy_py.torch.modules.step import LocalStep, make_step
@@ -76,7 +83,8 @@ class ParallelProgram:
     groups: ProcessGroups = field(init=False)
     _asks: tuple[bool, ...] = field(init=False)
     _remakes: RemakeCounter = field(init=False)
-    _hook_counts: list[int] = field(init=False)
+    _layers: list[tuple[str, type, int]] = field(init=False)
+    """The name, the class and the number of hooks of each module."""
 
     def __attrs_post_init__(self) -> None:
         from torch.utils._pytree import tree_leaves
@@ -84,28 +92,36 @@ class ParallelProgram:
         self.groups = ProcessGroups(self.device_mesh)
         self.form = input_form(self.model, self.args, self.kwargs, self.count)
         self.attributes = attribute_names(self.model)
-        tensors = [tensor for _, _, tensor in state_tensors(self.model)]
+        modules = list(self.model.modules())
+        tensors = [tensor for _, _, tensor in state_tensors(modules)]
         self._asks = _requires_gradients(tensors, tree_leaves((self.args, dict(self.kwargs))))
         self._remakes = RemakeCounter(self._difference, self._warn)
-        self._hook_counts = [len(each._forward_hooks) + len(each._forward_pre_hooks) for each in self.model.modules()]
+        self._layers = [(name, type(each), _hook_count(each)) for name, each in self.model.named_modules()]
 
     def __deepcopy__(self, memo: Any) -> ParallelProgram:
         """Return the program itself: it has no parameters, and copies of a module run the same."""
         return self
 
-    def step(self, module: Any, leaves: Sequence[Any]) -> LocalStep:
+    def step(self, modules: Sequence[Any], leaves: Sequence[Any]) -> LocalStep:
         """Return what runs of a module on some inputs.
 
         Args:
-            module: The module, or a copy of it.
+            modules: The ``modules()`` of the module, or of a copy of it.
             leaves: The inputs, as the example has them, in order.
+
+        Raises:
+            OptionError: the module has other layers, parameters or buffers than when it was traced.
         """
         import torch
 
-        tensors = [tensor for _, _, tensor in state_tensors(module)]
+        if len(modules) != len(self._layers):
+            raise _changed_structure("its layers are not those that it had")
+        tensors = [tensor for _, _, tensor in state_tensors(modules)]
+        if len(tensors) + len(leaves) != len(self._asks):
+            raise _changed_structure("its parameters and buffers are not those that it had")
         key = (
-            self.attributes.values_of(module),
-            tuple([tensor.dtype for tensor in tensors]),
+            self.attributes.values_of(modules),
+            tuple([getattr(tensor, "dtype", None) for tensor in (*tensors, *leaves)]),
             # No gradient is asked for in evaluation, whatever requires one.
             _requires_gradients(tensors, leaves) if torch.is_grad_enabled() else self._asks,
             _shapes(leaves) if self.dynamic_shapes else (),
@@ -143,10 +159,10 @@ class ParallelProgram:
         attributes, dtypes, asks, shapes, cast = key
         self.attributes.apply(self.model, attributes)
         apply_to_tensors(self.model, self.mode, dtypes, asks)
-        count, is_sized = len(dtypes), self.dynamic_shapes and self.request is None
-        step = self._programs((attributes, dtypes, asks, cast), asks[count:], cast).at(shapes) if is_sized else None
+        is_sized = self.dynamic_shapes and self.request is None
+        step = self._programs((attributes, dtypes, asks, cast)).at(shapes) if is_sized else None
         if step is None:
-            step = self._step_of(self._trace(*self._inputs(shapes, asks[count:]), cast))
+            step = self._step_of(self._trace(*self._inputs(shapes, dtypes, asks), cast))
         if all(step.graphs is not other.graphs for other in self.steps.values()):
             self._remakes.note(key)
         self.first = self.first or step
@@ -154,13 +170,14 @@ class ParallelProgram:
             self._check_random_states()
         return step
 
-    def _programs(self, key: Hashable, asks: Sequence[bool], cast: Any) -> ProgramsBySize:
+    def _programs(self, key: tuple[Attributes, tuple[Any, ...], tuple[bool, ...], Any]) -> ProgramsBySize:
         """Return the programs for several shapes, of those that depend on the same besides."""
+        _, dtypes, asks, cast = key
 
         def trace(shapes: Shapes) -> SymbolicTrace:
             symbols, symbolic_shapes = make_symbols(shapes, self.mode)
             before = len(self.mode.shape_env.guards)
-            traced = self._trace(*self._inputs(symbolic_shapes, asks), cast)
+            traced = self._trace(*self._inputs(symbolic_shapes, dtypes, asks), cast)
             guards = tuple(guard.expr for guard in self.mode.shape_env.guards[before:])
             return SymbolicTrace(traced, self.mode, symbols, guards)
 
@@ -212,15 +229,19 @@ class ParallelProgram:
             self.warned.add(text)
             warn_caller(text)
 
-    def warn_of_hooks(self, module: Any) -> None:
-        """Warn of hooks that a layer inside of a parallel module got when it was parallel already.
+    def check_layers(self, modules: Sequence[Any]) -> None:
+        """Check that layers are those that were traced, and warn of hooks that they got later.
 
         Args:
-            module: The parallel module.
+            modules: The ``modules()`` of the parallel module.
+
+        Raises:
+            OptionError: a layer has been replaced.
         """
-        for number, (layer, count) in enumerate(zip(module.modules(), self._hook_counts, strict=True)):
-            if number and len(layer._forward_hooks) + len(layer._forward_pre_hooks) > count:
-                name = self.attributes.modules[number]
+        for number, (layer, (name, cls, count)) in enumerate(zip(modules, self._layers, strict=False)):
+            if not isinstance(layer, cls):
+                raise _changed_structure(f"{name} is a {type(layer).__name__}, and was a {cls.__name__}")
+            if number and _hook_count(layer) > count:
                 message = f"the hooks of {name} that were registered after sdy.parallelize do not run"
                 hint = "register them on the module before, so that they are traced, or on the parallel module itself"
                 self._warn(Diagnostic("hooks-not-called", message, hint=hint))
@@ -235,26 +256,35 @@ class ParallelProgram:
             return " and ".join(f"the input {name} has the shape {new}, and had {old}" for name, old, new in changed)
         if before[2] != after[2]:
             return "other parameters or inputs require a gradient than before"
-        return "parameters have other dtypes than before" if before[1] != after[1] else "autocast has changed"
+        return "parameters or inputs have other dtypes than before" if before[1] != after[1] else "autocast has changed"
 
     def _inputs(
-        self, shapes: Sequence[tuple[Any, ...]], asks: Sequence[bool]
+        self, shapes: Sequence[tuple[Any, ...]], dtypes: Sequence[Any], asks: Sequence[bool]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return inputs like the examples, without elements; of some shapes, if there are any."""
+        """Return inputs like the examples, without elements; of some shapes, if there are any.
+
+        Args:
+            shapes: The shapes of the inputs, or none for those of the examples.
+            dtypes: The dtypes of parameters, buffers and inputs.
+            asks: Which of these require a gradient.
+        """
         import torch
         from torch.utils import _pytree as pytree
 
         leaves, spec = pytree.tree_flatten((self.args, dict(self.kwargs)))
+        count = len(asks) - len(leaves)
         with self.mode:
             leaves = [
                 (
-                    torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
+                    torch.empty_strided(leaf.shape, leaf.stride(), dtype=dtype, device=leaf.device)
                     if not shapes
-                    else torch.empty(shapes[number], dtype=leaf.dtype, device=leaf.device)
+                    else torch.empty(shapes[number], dtype=dtype, device=leaf.device)
                 ).requires_grad_(has_gradient)
                 if isinstance(leaf, torch.Tensor)
                 else leaf
-                for number, (leaf, has_gradient) in enumerate(zip(leaves, asks, strict=True))
+                for number, (leaf, dtype, has_gradient) in enumerate(
+                    zip(leaves, dtypes[count:], asks[count:], strict=True)
+                )
             ]
         args, kwargs = pytree.tree_unflatten(leaves, spec)
         return args, kwargs
@@ -271,6 +301,17 @@ def _requires_gradients(tensors: Sequence[Any], leaves: Sequence[Any]) -> tuple[
     """Return what requires a gradient: of parameters and buffers, and of inputs."""
     inputs = [bool(getattr(leaf, "requires_grad", False)) for leaf in leaves]
     return (*[tensor.requires_grad for tensor in tensors], *inputs)
+
+
+def _hook_count(module: Any) -> int:
+    forward = len(module._forward_hooks) + len(module._forward_pre_hooks)
+    return forward + len(module._backward_hooks) + len(module._backward_pre_hooks)
+
+
+def _changed_structure(message: str) -> OptionError:
+    message = f"the parallel module has changed: {message} when sdy.parallelize was called"
+    hint = "change the module first, and call sdy.parallelize with it"
+    return OptionError(Diagnostic("module-structure", message, hint=hint))
 
 
 def _shapes(leaves: Sequence[Any]) -> Shapes:

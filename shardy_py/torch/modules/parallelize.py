@@ -98,7 +98,7 @@ def parallelize(
         plan_request(plan, machine, budget_memory, kind),
         options,
     )
-    step = program.step(model, tree_leaves((args, kwargs)))
+    step = program.step(list(model.modules()), tree_leaves((args, kwargs)))
     ports = {
         name: port for port, (_, item) in zip(step.arguments, step.trace.arguments, strict=False) for name in item.names
     }

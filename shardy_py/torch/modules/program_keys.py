@@ -2,107 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError
 from shardy_py.support.identity import identity
+from shardy_py.torch.modules.attribute_values import PLAIN, is_plain, key_part, python_value, restored_value
 from shardy_py.torch.modules.symbolic_trace import Shapes
 from shardy_py.values import frozen
 
-Attributes = tuple[tuple[Hashable, ...], ...]
-"""The values of attributes of each module, in the order of ``modules()``."""
+Attributes = tuple[Hashable, ...]
+"""The values of attributes, of one module after the other."""
+Attribute = tuple[str, type, Any]
+"""The name of an attribute, the type of its first value, and this value if it has numbers of NumPy, which
+`torch.compile` cannot read; otherwise None. A number of NumPy counts as that of Python."""
 Key = tuple[Attributes, tuple[Any, ...], tuple[bool, ...], Shapes, Any]
-"""Attributes, dtypes of parameters and buffers, which of these and of the inputs require a gradient, the shapes of the
-inputs or none where they are the example's, and the dtype that autocast computes in or None. It is a tuple so that
+"""Attributes, dtypes of parameters, buffers and inputs, which of these require a gradient, the shapes of the inputs or
+none where they are the example's, and the dtype that autocast computes in or None. It is a tuple so that
 `torch.compile` can look for a program."""
-
-_PLAIN = (bool, int, float, str, type(None))
 
 
 @frozen(eq=False)
 class AttributeNames:
-    """The names of the attributes on which a program depends, for each module: numbers, texts and truth values.
+    """The attributes on which a program depends, for each module: numbers, texts, truth values, dtypes and the like.
 
     Args:
-        by_module: The names, in the order of ``modules()``.
+        by_module: The attributes, in the order of ``modules()``.
         modules: The names of the modules, for messages.
     """
 
-    by_module: tuple[tuple[str, ...], ...]
+    by_module: tuple[tuple[Attribute, ...], ...]
     modules: tuple[str, ...]
 
-    def values_of(self, model: Any) -> Attributes:
+    def values_of(self, modules: Sequence[Any]) -> Attributes:
         """Return the values of the attributes of a module.
 
         Args:
-            model: The module, or a copy of it.
+            modules: The ``modules()`` of the module, or of a copy of it.
 
         Raises:
-            OptionError: an attribute has become something else than a number, a text or a truth value.
+            OptionError: an attribute has become something else than a number, a text or the like.
         """
-        return tuple(
-            tuple(self._value(module, name) for name in names)
-            for module, names in zip(model.modules(), self.by_module, strict=True)
-        )
+        import torch
 
-    def _value(self, module: Any, name: str) -> Hashable:
-        value = vars(module).get(name)
-        if type(value) in _PLAIN:
-            return value
-        if isinstance(value, list):
-            value = tuple(value)
-        if not _is_plain(value):
-            message = f"the attribute {name} of a {type(module).__name__} is a {type(value).__name__} now"
-            hint = "call sdy.parallelize with the module as it is"
-            raise OptionError(Diagnostic("module-attribute", message, hint=hint))
-        return value
+        is_compiling = torch.compiler.is_compiling()
+        values: list[Hashable] = []
+        for module, attributes in zip(modules, self.by_module, strict=True):
+            variables = vars(module)
+            for name, kind, constant in attributes:
+                if is_compiling and constant is not None:
+                    values.append(constant)
+                    continue
+                value = variables.get(name)
+                is_part = not is_compiling and type(value) is kind and kind in PLAIN and value == value
+                values.append(value if is_part else _part_of(module, name, kind, value))
+        return tuple(values)
 
     def apply(self, model: Any, attributes: Attributes) -> None:
         """Give a module the values of attributes."""
-        for module, names, values in zip(model.modules(), self.by_module, attributes, strict=True):
-            for name, value in zip(names, values, strict=True):
-                if self._value(module, name) != value:
-                    setattr(module, name, value)
+        modules = list(model.modules())
+        for (module, name), old, new in zip(self._owners(modules), self.values_of(modules), attributes, strict=True):
+            if old != new:
+                setattr(module, name, restored_value(new))
 
     def difference(self, before: Attributes, after: Attributes) -> str:
         """Return in words which attribute has another value."""
-        for module, names, old, new in zip(self.modules, self.by_module, before, after, strict=True):
-            for name, first, second in zip(names, old, new, strict=True):
-                if first != second:
-                    owner = module or "the module"
-                    return f"the attribute {name} of {owner} is {second!r}, and was {first!r} before"
+        for (module, name), old, new in zip(self._owners(self.modules), before, after, strict=True):
+            if old != new:
+                values = f"{restored_value(new)!r}, and was {restored_value(old)!r} before"
+                return f"the attribute {name} of {module or 'the module'} is {values}"
         return ""
+
+    def _owners(self, modules: Sequence[Any]) -> Iterator[tuple[Any, str]]:
+        """Return each attribute with its module, or with what stands for it."""
+        for module, attributes in zip(modules, self.by_module, strict=True):
+            for name, _, _ in attributes:
+                yield module, name
 
 
 def attribute_names(model: Any) -> AttributeNames:
-    """Return the names of the attributes of a module that its program depends on."""
+    """Return the attributes of a module that its program depends on."""
     import torch
 
     internal = set(vars(torch.nn.Module())) - {"training"}
     names = tuple(
         tuple(
-            name
+            (name, type(python_value(value)), None if python_value(value) is value else key_part(python_value(value)))
             for name, value in vars(module).items()
-            if name not in internal and _is_plain(tuple(value) if isinstance(value, list) else value)
+            if name not in internal and is_plain(value)
         )
         for module in model.modules()
     )
     return AttributeNames(names, tuple(name for name, _ in model.named_modules()))
 
 
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a text, a truth value, None, or a tuple of such."""
-    if isinstance(value, tuple):
-        return all(type(item) in _PLAIN for item in value)
-    return type(value) in _PLAIN
+def _part_of(module: Any, name: str, kind: type, value: Any) -> Hashable:
+    """Return the value of an attribute as a part of a key; 1, 1.0 and True give programs of their own.
+
+    Raises:
+        OptionError: it is something else than a number, a text or the like.
+    """
+    if not is_plain(value):
+        message = f"the attribute {name} of a {type(module).__name__} is a {type(value).__name__} now"
+        hint = "call sdy.parallelize with the module as it is"
+        raise OptionError(Diagnostic("module-attribute", message, hint=hint))
+    value = python_value(value)
+    part = key_part(value)
+    return part if type(value) in (kind, list) else (type(value), part)
 
 
-def state_tensors(model: Any) -> list[tuple[dict[str, Any], str, Any]]:
-    """Return the parameters and buffers of a module with the dictionaries that hold them; tied ones several times."""
+def state_tensors(modules: Sequence[Any]) -> list[tuple[dict[str, Any], str, Any]]:
+    """Return the parameters and buffers of modules with the dictionaries that hold them; tied ones several times."""
     return [
         (tensors, name, tensor)
-        for module in model.modules()
+        for module in modules
         for tensors in (module._parameters, module._buffers)
         for name, tensor in tensors.items()
         if tensor is not None
@@ -115,13 +128,14 @@ def apply_to_tensors(model: Any, mode: Any, dtypes: Sequence[Any], asks: Sequenc
     Args:
         model: The module, with tensors without elements.
         mode: The mode of these tensors.
-        dtypes: The dtypes, in the order of `state_tensors`.
-        asks: Which require a gradient, in this order; what follows is for inputs.
+        dtypes: The dtypes, in the order of `state_tensors`; what follows is for inputs.
+        asks: Which require a gradient, in this order.
     """
     import torch
 
     converted: dict[int, Any] = {}
-    for (tensors, name, tensor), dtype, asks_gradient in zip(state_tensors(model), dtypes, asks, strict=False):
+    state = state_tensors(list(model.modules()))
+    for (tensors, name, tensor), dtype, asks_gradient in zip(state, dtypes, asks, strict=False):
         if tensor.dtype != dtype:
             with mode:
                 new = torch.empty_strided(tensor.shape, tensor.stride(), dtype=dtype, device=tensor.device)

@@ -72,8 +72,7 @@ class RemakeCounter:
         if self._count == MANY:
             message = f"{MANY} programs were made for one module, and each takes its time: in this call"
             message += f" {self.difference(self._last, key)}"
-            hint = (
-                f"let it be the same in each call, or dynamic_shapes; the {KEPT} programs that were used last are kept"
-            )
+            hint = "let it be the same in each call, or use dynamic_shapes for shapes that vary;"
+            hint += f" the {KEPT} programs that were used last are kept"
             self.warn(Diagnostic("many-programs", message, hint=hint))
         self._last = key
