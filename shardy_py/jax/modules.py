@@ -37,6 +37,30 @@ def bytecode_of(module: Any) -> bytes:
     return buffer.getvalue()
 
 
+def hlo_computation(module: Any) -> Any:
+    """Return XLA's own form of a native module: an ``XlaComputation``, as ``Lowered.compiler_ir("hlo")`` does."""
+    from jaxlib import _jax
+
+    return _jax.mlir.mlir_module_to_xla_computation(bytecode_of(module), use_tuple_args=False)
+
+
+def hlo_text(computation: Any, *, debug_info: bool) -> str:
+    """Return the text of XLA's own form of a module.
+
+    Args:
+        computation: What `hlo_computation` returns.
+        debug_info: Whether the text has metadata, such as locations.
+    """
+    try:
+        from jaxlib._hlo import HloPrintOptions
+    except ImportError:
+        from jaxlib._jax import HloPrintOptions
+    options = HloPrintOptions.short_parsable()
+    options.print_metadata = debug_info
+    text: str = computation.as_hlo_module().to_string(options)
+    return text
+
+
 def shared_module_of_stage(source: Any) -> Any:
     """Return the native module of an object of JAX, which is JAX's own.
 

@@ -41,6 +41,15 @@ def has_specs(*trees: Any) -> bool:
     return any(leaf is not None and not hasattr(leaf, "mesh") for leaf in leaves)
 
 
+def is_decided(sharding: Any) -> bool:
+    """Return whether a sharding is given, and leaves no dimension for propagation to decide."""
+    import jax
+
+    spec = getattr(sharding, "spec", sharding)
+    is_open = isinstance(spec, jax.sharding.PartitionSpec) and jax.sharding.PartitionSpec.UNCONSTRAINED in tuple(spec)
+    return sharding is not None and not is_open
+
+
 def is_sequence(shardings: Any) -> bool:
     """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
     return isinstance(shardings, (tuple, list)) and not is_leaf(shardings)

@@ -34,6 +34,7 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
         schedule=settings.schedule,
         options=settings.options,
         has_x64=has_x64(),
+        compiler_options=settings.compiler_options,
         context=free_mesh(),
     )
     signature = result.signature
