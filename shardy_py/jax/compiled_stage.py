@@ -1,4 +1,4 @@
-"""What a compiled program says of itself by the names of `jax.stages.Compiled`."""
+"""Properties of a compiled program by the names of `jax.stages.Compiled`."""
 
 from __future__ import annotations
 

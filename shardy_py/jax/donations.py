@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from shardy_py.api.result import Result
 
 UNUSABLE = "Some donated buffers were not usable"
-"""How the warning begins, with `jax.jit`, too."""
+"""The beginning of the warning, which is that of `jax.jit`."""
 
 
 @frozen
-class Buffer:
-    """What one device holds of an argument or a result.
+class ShardBuffer:
+    """The shard of an argument or a result on one device.
 
     Args:
         type: The shape of the shard, and the dtype.
@@ -68,7 +68,7 @@ def warn_of_unusable_donations(result: Result, *, stacklevel: int) -> None:
         warn(f"{UNUSABLE}: {shown}.\n{link}", stacklevel=stacklevel + 1)
 
 
-def unusable_buffers(donated: Sequence[Buffer], results: Sequence[Buffer]) -> list[Buffer]:
+def unusable_buffers(donated: Sequence[ShardBuffer], results: Sequence[ShardBuffer]) -> list[ShardBuffer]:
     """Return the donated buffers that are left over when each result takes one like it, else one of its size.
 
     This is how JAX finds aliases (``_set_up_aliases`` in ``jax/_src/interpreters/mlir.py``).
@@ -90,12 +90,11 @@ def unusable_buffers(donated: Sequence[Buffer], results: Sequence[Buffer]) -> li
     return unusable
 
 
-def _buffers(program: Program, values: Sequence[tuple[Value, str | None]]) -> list[Buffer]:
+def _buffers(program: Program, values: Sequence[tuple[Value, str | None]]) -> list[ShardBuffer]:
     """Return what a device holds of values, which come with their memories."""
     types = array_types([value for value, _ in values], "value")
-    return [
-        Buffer(_shard_type(program, value, type_), kind) for (value, kind), type_ in zip(values, types, strict=True)
-    ]
+    pairs = zip(values, types, strict=True)
+    return [ShardBuffer(_shard_type(program, value, type_), kind) for (value, kind), type_ in pairs]
 
 
 def _shard_type(program: Program, value: Value, type_: ArrayType) -> ArrayType:

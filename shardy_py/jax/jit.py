@@ -32,7 +32,8 @@ from shardy_py.jax.calls import (
     refuse_other_order,
 )
 from shardy_py.jax.donations import warn_of_unusable_donations
-from shardy_py.jax.lowered_call import LoweredCall, Settings, has_axes
+from shardy_py.jax.jit_settings import Settings
+from shardy_py.jax.lowered_call import LoweredCall, has_axes
 from shardy_py.jax.sharding_trees import has_specs, is_decided, refuse_other_trees
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
@@ -353,8 +354,9 @@ class JitFunction:
         for item in result.warnings:
             if item.code == REDUCED:
                 warn(item.show("warning"), stacklevel=5)
-        if not has_axes(result.program) or all(map(is_decided, settings.given_out_shardings(lowered.out_tree))):
-            # Else propagation decides whether results can take the place of arguments, and not the user.
+        # Propagation, and not the user, decides whether results that it may shard can take the place of arguments.
+        are_decided = map(is_decided, settings.given_out_shardings(lowered.out_tree))
+        if not call.is_traced and (not has_axes(result.program) or all(are_decided)):
             warn_of_unusable_donations(result, stacklevel=5)
         traced_devices = None if result.signature is None else result.signature.devices
         refuse_other_order(mesh_devices or settings_devices, traced_devices)

@@ -14,12 +14,14 @@ from shardy_py.jax.named_shardings import memory_kinds, over_abstract_mesh, to_n
 
 if TYPE_CHECKING:
     from shardy_py.api.result import CoreResult
+    from shardy_py.jax.signature import JaxSignature
 
 
 def named_shardings(result: CoreResult, devices: Sequence[Any] | None, *, of_results: bool) -> list[Any]:
     """Return the `jax.sharding.NamedSharding` of each argument or result of a function of JAX that its program has.
 
-    They are None where nothing is sharded, and over an abstract mesh where JAX has too few devices.
+    They are None where nothing is sharded or its types are not known, and over an abstract mesh where JAX has too few
+    devices.
 
     Args:
         result: The propagated program.
@@ -31,14 +33,14 @@ def named_shardings(result: CoreResult, devices: Sequence[Any] | None, *, of_res
     main, meshes = result.main, result.program.meshes
     every = main.function_results if of_results else entry_arguments(main)
     values = array_values(every)
-    if not any(mesh.axes for mesh in meshes.values()):
+    if result.signature is None or not any(mesh.axes for mesh in meshes.values()):
         return [None] * len(values)
     kinds = memory_kinds(main, "res_attrs" if of_results else "arg_attrs", len(every))[len(every) - len(values) :]
     count = device_count(meshes.values())
-    known = devices or (None if result.signature is None else result.signature.devices) or jax.devices()
+    known = devices or result.signature.devices or jax.devices()
     chosen = choose_devices(count, known, meshes) if len(known) >= count else None
     shardings = []
-    for value, kind, type_ in zip(values, kinds, _types(result, of_results=of_results), strict=True):
+    for value, kind, type_ in zip(values, kinds, _types(result.signature, of_results=of_results), strict=True):
         sharding = result.program.shardings.get(value.id)
         if chosen is None:
             named = over_abstract_mesh(sharding, meshes, count)
@@ -50,16 +52,14 @@ def named_shardings(result: CoreResult, devices: Sequence[Any] | None, *, of_res
 
 def divisible_shardings(result: CoreResult, devices: Sequence[Any] | None, *, of_results: bool) -> list[Any]:
     """Return those of `named_shardings` that divide the sizes, as `jax.jit` takes them, and None for the others."""
-    pairs = zip(
-        named_shardings(result, devices, of_results=of_results), _types(result, of_results=of_results), strict=True
-    )
+    assert result.signature is not None
+    types = _types(result.signature, of_results=of_results)
+    pairs = zip(named_shardings(result, devices, of_results=of_results), types, strict=True)
     return [sharding if _divides(sharding, type_.shape) else None for sharding, type_ in pairs]
 
 
-def _types(result: CoreResult, *, of_results: bool) -> Sequence[Any]:
+def _types(signature: JaxSignature, *, of_results: bool) -> Sequence[Any]:
     """Return the types that the function of JAX has for the arguments or results of its program."""
-    signature = result.signature
-    assert signature is not None
     return signature.result_types if of_results else [signature.arguments[number] for number in signature.used]
 
 

@@ -46,8 +46,10 @@ def is_decided(sharding: Any) -> bool:
     import jax
 
     spec = getattr(sharding, "spec", sharding)
-    is_open = isinstance(spec, jax.sharding.PartitionSpec) and jax.sharding.PartitionSpec.UNCONSTRAINED in tuple(spec)
-    return sharding is not None and not is_open
+    if isinstance(spec, jax.sharding.PartitionSpec):
+        return jax.sharding.PartitionSpec.UNCONSTRAINED not in tuple(spec)
+    # In Shardy's notation a dimension that may be sharded further has a question mark.
+    return spec is not None and "?" not in str(spec)
 
 
 def is_sequence(shardings: Any) -> bool:

@@ -106,7 +106,9 @@ class JaxSignature:
 
     def _numbers_behind_tokens(self, shardings: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return shardings by number or name, with the numbers of the module."""
-        return {key + self.tokens if isinstance(key, int) else key: value for key, value in shardings.items()}
+        return {
+            key + self.tokens if isinstance(key, int) and key >= 0 else key: value for key, value in shardings.items()
+        }
 
     def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
         """Return values of arguments or results in their tree; arguments that the module has not have None."""

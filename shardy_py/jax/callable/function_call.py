@@ -83,6 +83,10 @@ class FunctionCall:
     effects: str = ""
     _derived: dict[Any, Any] = field(factory=dict, init=False, repr=False)
 
+    def __repr__(self) -> str:
+        # It stands in texts of jaxprs.
+        return f"<propagated {getattr(self.function, '__name__', 'function')}>"
+
     @cached_property
     def program(self) -> DeviceProgram:
         """The program as a function of JAX.

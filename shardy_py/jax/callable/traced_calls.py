@@ -44,6 +44,7 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
         arguments, keywords = call.with_dynamic(arrays)
         return tuple(jax.tree.leaves(function(*arguments, **keywords)))
 
+    flat.__name__ = getattr(function, "__name__", type(function).__name__)
     return FunctionCall(
         function=flat,
         arguments=tuple(leaves),

@@ -99,6 +99,23 @@ def test_weights_of_a_step_go_into_another_function() -> None:
     assert 'tensor<8x16xf32>, sharding=<@mesh, [{}, {"x"}]>' in test.lower(weights, *BATCHES[0]).program.text
 
 
+def test_arguments_by_keyword() -> None:
+    """They are arguments of the program, in the order that JAX has them in; shardings are for the others."""
+    assignment = {"encode": "m0", "decode": "m1"}
+    x, target, mask = BATCHES[0]
+    run = sdy.mpmd.jit(loss, topology=TOPOLOGY, assignment=assignment)
+    lowered = run.lower(WEIGHTS, x, mask=mask, target=target)
+    assert lowered.in_tree == jax.tree.structure(((WEIGHTS, x), {"mask": mask, "target": target}))
+    for function in (run, lowered):
+        assert_same(function(WEIGHTS, x, target=target, mask=mask), loss(WEIGHTS, *BATCHES[0]))
+    assert run.lower(WEIGHTS, x, target=target, mask=mask) is lowered
+    with pytest.raises(sdy.OptionError, match="expected arguments in the tree"):
+        lowered(WEIGHTS, x, target, mask)
+    sharded = sdy.mpmd.jit(loss, topology=TOPOLOGY, assignment=assignment, in_shardings=(SPECS[0], P("x"), P(), P()))
+    with pytest.raises(sdy.OptionError, match="target, mask are given by keyword"):
+        sharded(WEIGHTS, x, target=target, mask=mask)
+
+
 def test_types_are_those_of_jax() -> None:
     """Keys come back as keys, arrays of numpy with 64 bits are read as JAX does, and other meshes do not matter."""
 
