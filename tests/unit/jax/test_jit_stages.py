@@ -44,6 +44,18 @@ def types_of(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
 
 
+def test_no_name_of_a_stage_of_jax_is_missing() -> None:
+    """But for those that are about layouts; the docs list them."""
+    function = sdy.jit(jnp.sin, MESH)
+    lowered = function.lower(X)
+    compiled = [sdy.jit(jnp.sin, MESH, partitioner=item).lower(X).compile() for item in PARTITIONERS]
+    theirs = jax.jit(jnp.sin)
+    pairs = [(function, theirs), (lowered, theirs.lower(X)), *((item, theirs.lower(X).compile()) for item in compiled)]
+    for ours, stage in pairs:
+        missing = {name for name in dir(stage) if not name.startswith("_")} - set(dir(ours))
+        assert missing <= {"input_formats", "output_formats", "call"}, type(ours)
+
+
 def test_a_lowered_function_answers_as_that_of_jax_jit() -> None:
     """Trees, types, donations and XLA's costs are those of `jax.jit`, whatever the mesh."""
     ours = sdy.jit(model, {"x": 4}, **OPTIONS).lower(*arguments(), scale=2.0)
