@@ -18,6 +18,7 @@ from shardy_py.frontends.select import frontend_of
 from shardy_py.ir.graph.program import Block, Op, Program, Value
 from shardy_py.plugins import Registry
 from shardy_py.sharding.tensor import TensorSharding
+from shardy_py.support.arguments import as_integer, shown
 from shardy_py.transforms.reduced_shardings import CODE as REDUCED
 from shardy_py.values import define
 
@@ -105,8 +106,9 @@ class CoreResult:
 
         Args:
             value: A `Value` of the program; a native value of the module; the number of an argument of the main
-                function; or a name as the text prints it (``"%5"``, ``"%5#1"``, ``"arg0"``), or that an argument or a
-                result of the main function has (``"params['w']"``, ``"result0"``).
+                function, counted without the token of ordered effects; or a name as the text prints it (``"%5"``,
+                ``"%5#1"``, ``"arg0"``), or that an argument or a result of the main function has (``"params['w']"``,
+                ``"result0"``).
 
         Raises:
             OptionError: there is no such value.
@@ -140,16 +142,34 @@ class CoreResult:
             op = value.owner.parent_op if isinstance(value.owner, Block) else value.owner
             if op is None or op.program is self.program:
                 return value
-        return self._names.find(value)
+        found = self._names.find(self._key_in_main(value))
+        count = self._token_count
+        if found in (*arguments_of(self.main)[:count], *self.main.function_results[:count]):
+            message = f"{shown(value)} is the token that orders effects, which has no sharding"
+            hint = "names of the text count it: give the next one, or the name that the function has for the value"
+            raise OptionError(Diagnostic("unknown-value", message, hint=hint))
+        return found
+
+    def _key_in_main(self, value: Any) -> Any:
+        """Return the number of an argument as the main function counts it, behind the token of ordered effects.
+
+        What is not such a number is returned as it is.
+        """
+        number = as_integer(value)
+        return value if number is None or number < 0 else number + self._token_count
+
+    @property
+    def _token_count(self) -> int:
+        return 0 if self.signature is None else self.signature.tokens
 
     @property
     def arguments(self) -> tuple[TensorSharding | None, ...]:
-        """The shardings of the arguments of the main function."""
+        """The shardings of the arguments of the main function; that of the token of ordered effects is first, None."""
         return tuple(self.program.shardings.get(value.id) for value in arguments_of(self.main))
 
     @property
     def results(self) -> tuple[TensorSharding | None, ...]:
-        """The shardings of the results of the main function."""
+        """The shardings of the results of the main function; that of the token of ordered effects is first, None."""
         return tuple(self.program.shardings.get(value.id) for value in self.main.function_results)
 
     @cached_property

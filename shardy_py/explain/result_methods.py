@@ -45,7 +45,7 @@ class ExplainMethods(_Base):
         Raises:
             OptionError: there is no such value or dimension, or the run was not traced.
         """
-        return self.explainer.explain(value, dim, names=names)
+        return self.explainer.explain(self._key_in_main(value), dim, names=names)
 
     @property
     def not_settled(self) -> tuple[NotSettled, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 from shardy_py.api.specs import memory_of_spec
 from shardy_py.errors import Diagnostic, OptionError, require_library
@@ -13,6 +14,7 @@ from shardy_py.jax.arguments import array_values
 from shardy_py.jax.callable.committed import committed_sharding
 from shardy_py.jax.callable.contexts import trace_context
 from shardy_py.jax.devices import choose_devices, device_count
+from shardy_py.jax.donations import UNUSABLE
 from shardy_py.jax.modules import lower_traced
 from shardy_py.jax.named_shardings import to_named_sharding
 from shardy_py.jax.sharding_trees import is_leaf
@@ -188,7 +190,11 @@ def lower_call(function: Callable[..., Any], call: CallArguments, *, with_shardi
 
     positional, named = call.shapes(with_shardings=with_shardings)
     # What the function raises is the caller's, as with `jax.jit`.
-    return lower_traced(jax.jit(function, **options).trace(*positional, **named))
+    traced = jax.jit(function, **options).trace(*positional, **named)
+    with catch_warnings():
+        # JAX does not know the shards yet.
+        filterwarnings("ignore", message=UNUSABLE)
+        return lower_traced(traced)
 
 
 def call_constrained(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -32,6 +32,7 @@ def to_jax(
     name: str = "-",
     signature: JaxSignature | None = None,
     warnings: list[Diagnostic] | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> CompiledModule:
     """Compile a propagated module through XLA, for the devices of JAX.
 
@@ -45,6 +46,7 @@ def to_jax(
         signature: The trees of arguments and results of a function of JAX, and the functions that it calls back.
         warnings: Gets the faults of XLA's partitioner that the program meets, where it is compiled to be measured.
             Without it they are errors, or Python's `warnings` where wrong numbers are possible only.
+        compiler_options: Options of XLA.
 
     Raises:
         UnsupportedError: XLA's partitioner is known to compute an op wrongly or not at all, there is no function named
@@ -78,7 +80,9 @@ def to_jax(
     bytecode = BytesIO()
     program.origin.module.operation.write_bytecode(bytecode)
     probe(program, bytecode.getvalue(), len(chosen), [item for item in faults if item.severity == "error"])
-    executable = compile_bytecode(bytecode.getvalue(), chosen, host_callbacks=callbacks)
+    executable = compile_bytecode(
+        bytecode.getvalue(), chosen, overrides=tuple((compiler_options or {}).items()), host_callbacks=callbacks
+    )
     donated = donated_arguments(main)
     return CompiledModule(tuple(chosen), executable, in_shardings, out_shardings, *types, donated, signature)
 

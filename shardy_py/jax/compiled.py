@@ -8,12 +8,13 @@ from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.arguments import ArrayType, place
 from shardy_py.jax.callable.contexts import context_mesh
 from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
+from shardy_py.jax.compiled_stage import CompiledStage
 from shardy_py.jax.signature import JaxSignature
 from shardy_py.values import frozen
 
 
 @frozen
-class CompiledModule:
+class CompiledModule(CompiledStage):
     """A module that XLA partitioned for the devices of JAX; call it with one array per argument of its main function.
 
     Args:

@@ -13,6 +13,7 @@ from attrs import evolve, fields_dict
 
 from shardy_py.api.options import PropagateArguments
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
+from shardy_py.jax.callable.compilation import refuse_traced_options
 from shardy_py.jax.callable.contexts import context_mesh, free_mesh, has_x64, in_context, is_disabled, is_not_finite
 from shardy_py.jax.callable.dispatch import dispatcher, has_deleted
 from shardy_py.jax.callable.function_call import FunctionCall
@@ -30,8 +31,10 @@ from shardy_py.jax.calls import (
     memory_options,
     refuse_other_order,
 )
-from shardy_py.jax.lowered_call import LoweredCall, Settings, has_axes
-from shardy_py.jax.sharding_trees import has_specs, refuse_other_trees
+from shardy_py.jax.donations import warn_of_unusable_donations
+from shardy_py.jax.jit_settings import Settings
+from shardy_py.jax.lowered_call import LoweredCall, has_axes
+from shardy_py.jax.sharding_trees import has_specs, is_decided, refuse_other_trees
 from shardy_py.support.arguments import shown
 from shardy_py.support.identity import identity
 from shardy_py.transforms.reduced_shardings import CODE as REDUCED
@@ -50,11 +53,15 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
     schedule: ScheduleLike | None = None,
-    donate_argnums: int | Sequence[int] = (),
-    donate_argnames: str | Iterable[str] = (),
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
+    inline: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
     partitioner: Partitioner = "shardy_py",
     **options: Any,
 ) -> Any:
@@ -79,6 +86,10 @@ def jit(
         static_argnums: The numbers of arguments that are values of Python to the function.
         static_argnames: The names of such arguments; numbers or names alone mean both.
         keep_unused: Whether arguments that the function does not use stay arguments of its program.
+        inline: Whether the function becomes part of the jaxpr around it; with XLA's partitioner it does.
+        device: The device of a function that runs on one.
+        backend: The platform of the device of such a function, as ``"cpu"``.
+        compiler_options: Options of XLA, for calls that JAX does not trace.
         partitioner: ``shardy_py`` for the local program, ``xla`` for XLA's partitioner.
         options: Options of `propagate`, such as ``strategy`` or ``plugins``.
 
@@ -91,11 +102,15 @@ def jit(
         in_shardings=in_shardings,
         out_shardings=out_shardings,
         schedule=schedule,
-        donate=(donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums),
-        donate_names=(donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames),
-        static_numbers=(static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums),
-        static_names=(static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames),
+        donate=(donate_argnums,) if isinstance(donate_argnums, int) else tuple(donate_argnums or ()),
+        donate_names=(donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames or ()),
+        static_numbers=(static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums or ()),
+        static_names=(static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames or ()),
         keep_unused=keep_unused,
+        inline=inline,
+        device=device,
+        backend=backend,
+        compiler_options=dict(compiler_options or {}),
         partitioner=partitioner,
         options=options,
     )
@@ -197,7 +212,8 @@ class JitFunction:
         self._latest = lowered
         if call.is_traced:
             return self._traced(call, lowered)
-        if lowered.devices is None and not has_axes(lowered.result.program):
+        is_undecided = lowered.devices is None or self._settings.is_on_one_device
+        if is_undecided and not has_axes(lowered.result.program):
             # On one device there is nothing to propagate, and JAX knows best which one.
             return self._on_one_device(*call.arguments, **call.keywords)
         self._repeated.add(call, lowered)
@@ -205,12 +221,52 @@ class JitFunction:
         return lowered.compile()(*positional, **named)
 
     @cached_property
-    def _on_one_device(self) -> Callable[..., Any]:
+    def _on_one_device(self) -> Any:
         """The function as JAX compiles it."""
         import jax
 
-        function: Callable[..., Any] = jax.jit(self._function, **self._settings.of_arguments())
-        return function
+        settings = self._settings
+        options = settings.of_arguments()
+        if settings.compiler_options:
+            options["compiler_options"] = dict(settings.compiler_options)
+        return jax.jit(self._function, **options)
+
+    def trace(self, *arguments: Any, **keywords: Any) -> Any:
+        """Return JAX's own `jax.stages.Traced` of a program that calls this function.
+
+        What it is lowered and compiled to is the program that `lower` propagates, and its jaxpr is that of the call:
+        one op where something is sharded.
+
+        Raises:
+            ShardyError: the function cannot be lowered or propagated.
+        """
+        import jax
+
+        if self._settings.is_on_one_device:
+            return self._on_one_device.trace(*arguments, **keywords)
+        lowered = self.lower(*arguments, **keywords)
+        options = {**self._settings.of_arguments(), **lowered.jit_shardings()}
+        positional, named = self._call(arguments, keywords).shapes(with_shardings=False)
+        return jax.jit(self, **options).trace(*positional, **named)
+
+    def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
+        """Return a `jax.ShapeDtypeStruct` for each result, in their tree, without propagating.
+
+        Those that have been given a sharding of JAX, or a spec with a mesh of JAX, have it; ``lower(...).out_info``
+        has all shardings.
+        """
+        import jax
+
+        traced = jax.jit(self._function, **self._settings.of_arguments()).trace(*arguments, **keywords)
+        types, tree = jax.tree.flatten(traced.out_info)
+        given = self._settings.given_out_shardings(tree)
+        for number, item in enumerate(given):
+            if isinstance(item, jax.sharding.PartitionSpec) and isinstance(self._settings.mesh, jax.sharding.Mesh):
+                item = jax.sharding.NamedSharding(self._settings.mesh, item)
+            if isinstance(item, jax.sharding.Sharding):
+                known = types[number]
+                types[number] = jax.ShapeDtypeStruct(known.shape, known.dtype, sharding=item, weak_type=known.weak_type)
+        return tree.unflatten(types)
 
     def lower(self, *arguments: Any, **keywords: Any) -> LoweredCall:
         """Return the function for the shapes of arguments, which may be arrays or `jax.ShapeDtypeStruct`.
@@ -266,6 +322,8 @@ class JitFunction:
 
     def _lower(self, call: CallArguments, key: Hashable) -> LoweredCall:
         """Return the function for the shapes of a call, and keep it for calls with the same key."""
+        import jax
+
         settings = self._settings
         lowered = lower_call(
             self._function,
@@ -284,15 +342,22 @@ class JitFunction:
         mesh_devices = devices_of(settings.mesh)
         refuse_other_order(mesh_devices, settings_devices)
         result = settings.propagate(lowered)
-        context = None if call.is_traced or has_axes(result.program) else context_mesh()
+        is_placed = call.is_traced or settings.is_on_one_device or has_axes(result.program)
+        context = None if is_placed else context_mesh()
         if context is not None:
             # All devices of the mesh of the context run a function in which nothing is sharded.
             settings = evolve(settings, mesh=context)
             mesh_devices, result = devices_of(context), settings.propagate(lowered)
         devices = mesh_devices or settings_devices or devices_of_arguments(call)
+        if settings.is_on_one_device:
+            devices = [settings.device or jax.local_devices(backend=settings.backend)[0]]
         for item in result.warnings:
             if item.code == REDUCED:
                 warn(item.show("warning"), stacklevel=5)
+        # Propagation, and not the user, decides whether results that it may shard can take the place of arguments.
+        are_decided = map(is_decided, settings.given_out_shardings(lowered.out_tree))
+        if not call.is_traced and (not has_axes(result.program) or all(are_decided)):
+            warn_of_unusable_donations(result, stacklevel=5)
         traced_devices = None if result.signature is None else result.signature.devices
         refuse_other_order(mesh_devices or settings_devices, traced_devices)
         lowered_call = self._calls[key] = LoweredCall(lowered, result, settings, devices)
@@ -306,6 +371,8 @@ class JitFunction:
         import jax
 
         result = lowered.result
+        if self._settings.is_on_one_device:
+            return self._on_one_device(*call.arguments, **call.keywords)
         if result.signature is None or not has_axes(result.program):
             # On one device there is nothing to propagate, and JAX traces a function best.
             return self._function(*call.arguments, **call.keywords)
@@ -318,6 +385,7 @@ class JitFunction:
                 # Without arrays or a context that say so, JAX would not know over how many devices it compiles.
                 results = constrain_results(results, result.program, result.main, lowered.devices)
             return result.signature.unflatten_results(results)
+        refuse_traced_options(self._settings.compiler_options)
         return call_constrained(self._function, call, result.signature, result.program, result.main, lowered.devices)
 
     def _latest_call(self) -> LoweredCall:

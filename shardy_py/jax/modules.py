@@ -8,6 +8,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, OptionError, ParseError, UnsupportedError
 from shardy_py.frontends.mlir.portable_artifacts import module_of_bytecode
+from shardy_py.support.arguments import shown
 
 _SAY_ARGUMENTS = "give example arguments: propagate(f, args=(x, w)); or what f.lower(x, w) or f.trace(x, w) returns"
 
@@ -37,14 +38,39 @@ def bytecode_of(module: Any) -> bytes:
     return buffer.getvalue()
 
 
+def hlo_computation(module: Any) -> Any:
+    """Return XLA's own form of a native module: an ``XlaComputation``, as ``Lowered.compiler_ir("hlo")`` does."""
+    from jaxlib import _jax
+
+    return _jax.mlir.mlir_module_to_xla_computation(bytecode_of(module), use_tuple_args=False)
+
+
+def hlo_text(computation: Any, *, debug_info: bool) -> str:
+    """Return the text of XLA's own form of a module.
+
+    Args:
+        computation: What `hlo_computation` returns.
+        debug_info: Whether the text has metadata, such as locations.
+    """
+    try:
+        from jaxlib._hlo import HloPrintOptions
+    except ImportError:
+        from jaxlib._jax import HloPrintOptions
+    options = HloPrintOptions.short_parsable()
+    options.print_metadata = debug_info
+    text: str = computation.as_hlo_module().to_string(options)
+    return text
+
+
 def shared_module_of_stage(source: Any) -> Any:
     """Return the native module of an object of JAX, which is JAX's own.
 
     Raises:
-        UnsupportedError: it is a function that still needs arguments, or was exported for several platforms or with
-            symbolic dimensions.
+        UnsupportedError: it is propagated already, it is a function that still needs arguments, or it was exported for
+            several platforms or with symbolic dimensions.
         OptionError: JAX cannot lower it.
     """
+    _refuse_propagated(source)
     if _is_exported(source):
         return _module_of_exported(source)
     if is_function(source):
@@ -60,7 +86,9 @@ def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
 
     Raises:
         OptionError: it is not a jitted function, or JAX cannot trace or lower it for these arguments.
+        UnsupportedError: it is a function of `sdy.jit`.
     """
+    _refuse_propagated(function)
     if not is_function(function):
         is_plain = callable(function) and not is_stage(function)
         message = f"args and kwargs are for a jitted function, not for a {type(function).__name__}"
@@ -71,6 +99,18 @@ def lower_function(function: Any, arguments: Sequence[Any], keywords: Mapping[st
     except Exception as error:
         raise _not_lowered(error) from error
     return lower_traced(traced)
+
+
+def _refuse_propagated(source: Any) -> None:
+    """Check that an object is JAX's, and not what `sdy.jit` makes, which has the methods of JAX's and can explain.
+
+    Raises:
+        UnsupportedError: it is not.
+    """
+    if callable(getattr(source, "explain", None)):
+        message = f"{shown(source)} is propagated already"
+        hint = "f.lower(*arguments).result of sdy.jit(f) is what propagate returns; else give jax.jit of the function"
+        raise UnsupportedError(Diagnostic("already-propagated", message, hint=hint))
 
 
 def lower_traced(traced: Any) -> Any:

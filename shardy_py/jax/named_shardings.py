@@ -66,6 +66,23 @@ def to_partition_spec(sharding: TensorSharding | None, meshes: Mapping[str, Mesh
     )
 
 
+def over_abstract_mesh(sharding: TensorSharding | None, meshes: Mapping[str, Mesh], count: int) -> Any:
+    """Return the `jax.sharding.NamedSharding` of a sharding over an abstract mesh, which needs no devices.
+
+    Args:
+        sharding: The sharding; None stands for a replicated value.
+        meshes: The meshes of the program, all over the same devices.
+        count: How many devices they have.
+    """
+    import jax
+
+    mesh = mesh_of(sharding, meshes, count)
+    parts = parts_of_axes(mesh, sharding)
+    axes = [part for axis in mesh.axes for part in parts[axis.name]]
+    abstract = jax.sharding.AbstractMesh(tuple(part.size for part in axes), tuple(part.name for part in axes))
+    return jax.sharding.NamedSharding(abstract, jax.sharding.PartitionSpec(*partition_spec(sharding, parts)))
+
+
 def over_mesh(spec: Any, mesh: Any) -> Any:
     """Return the `jax.sharding.NamedSharding` of a spec over a mesh of JAX.
 

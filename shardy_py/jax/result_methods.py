@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+from attrs import evolve
 
 from shardy_py.api.keywords import method_takes
 from shardy_py.api.options import LocalOptions
@@ -70,7 +72,9 @@ class JaxMethods(_Base):
         return gspmd_module(self._mlir, self.registry, warnings)
 
     @overload
-    def to_jax(self, devices: Sequence[Any] | None = None) -> DeviceProgram: ...
+    def to_jax(
+        self, devices: Sequence[Any] | None = None, *, compiler_options: Mapping[str, Any] | None = None
+    ) -> DeviceProgram: ...
 
     @overload
     def to_jax(
@@ -80,6 +84,7 @@ class JaxMethods(_Base):
         partitioner: Literal["xla"],
         leave_open: bool = False,
         warnings: list[Diagnostic] | None = None,
+        compiler_options: Mapping[str, Any] | None = None,
     ) -> CompiledModule: ...
 
     @overload
@@ -90,6 +95,7 @@ class JaxMethods(_Base):
         partitioner: Partitioner,
         leave_open: bool = False,
         warnings: list[Diagnostic] | None = None,
+        compiler_options: Mapping[str, Any] | None = None,
     ) -> DeviceProgram | CompiledModule: ...
 
     def to_jax(
@@ -99,6 +105,7 @@ class JaxMethods(_Base):
         partitioner: Partitioner = "shardy_py",
         leave_open: bool = False,
         warnings: list[Diagnostic] | None = None,
+        compiler_options: Mapping[str, Any] | None = None,
     ) -> DeviceProgram | CompiledModule:
         """Return the program as a function of JAX, for the devices of JAX.
 
@@ -112,6 +119,7 @@ class JaxMethods(_Base):
             leave_open: With XLA's, whether tensors without a sharding are left to XLA's own propagation.
             warnings: With XLA's, gets the known faults of XLA's partitioner that the program meets, which are errors
                 without it: for a program that is compiled to be measured.
+            compiler_options: Options of XLA, as `jax.jit` takes them.
 
         Returns:
             What runs it. Call it as the function of JAX, with its trees, or with one array per argument of the main
@@ -140,7 +148,8 @@ class JaxMethods(_Base):
             local = self.local()
             if isinstance(local.form, FrontendForm):
                 raise _no_program_of_jax(self.program)
-            return make_device_program(local, self.main, self.registry, devices=devices, signature=self.signature)
+            program = make_device_program(local, self.main, self.registry, devices=devices, signature=self.signature)
+            return evolve(program, compiler_options=dict(compiler_options or {}))
         from shardy_py.jax.compile import to_jax
 
         name = self.source_name or "-"
@@ -152,6 +161,7 @@ class JaxMethods(_Base):
             name=name,
             signature=self.signature,
             warnings=warnings,
+            compiler_options=compiler_options,
         )
 
     @method_takes(LocalOptions)

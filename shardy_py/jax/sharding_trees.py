@@ -41,6 +41,17 @@ def has_specs(*trees: Any) -> bool:
     return any(leaf is not None and not hasattr(leaf, "mesh") for leaf in leaves)
 
 
+def is_decided(sharding: Any) -> bool:
+    """Return whether a sharding is given, and leaves no dimension for propagation to decide."""
+    import jax
+
+    spec = getattr(sharding, "spec", sharding)
+    if isinstance(spec, jax.sharding.PartitionSpec):
+        return jax.sharding.PartitionSpec.UNCONSTRAINED not in tuple(spec)
+    # In Shardy's notation a dimension that may be sharded further has a question mark.
+    return spec is not None and "?" not in str(spec)
+
+
 def is_sequence(shardings: Any) -> bool:
     """Return whether this is a tuple or list, and not one sharding as a tuple of names of axes."""
     return isinstance(shardings, (tuple, list)) and not is_leaf(shardings)

@@ -26,6 +26,7 @@ class JaxSignature:
         alive: What has to live as long as these may be called.
         devices: The devices that the function was lowered for, in the order of its mesh; None where that is not known.
         tokens: The number of tokens in front of the arguments and results of the module, for effects in order.
+        arguments: The `jax.stages.ArgInfo` of each leaf of the arguments: its type, and whether it is donated.
         returns_trees: Whether results are in their tree also where that is one array or a flat tuple or list.
     """
 
@@ -37,6 +38,7 @@ class JaxSignature:
     alive: Any = field(default=None, repr=False)
     devices: tuple[Any, ...] | None = field(default=None, repr=False)
     tokens: int = 0
+    arguments: tuple[Any, ...] = field(default=(), repr=False)
     returns_trees: bool = False
 
     def flatten_arguments(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any] | None:
@@ -104,7 +106,9 @@ class JaxSignature:
 
     def _numbers_behind_tokens(self, shardings: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return shardings by number or name, with the numbers of the module."""
-        return {key + self.tokens if isinstance(key, int) else key: value for key, value in shardings.items()}
+        return {
+            key + self.tokens if isinstance(key, int) and key >= 0 else key: value for key, value in shardings.items()
+        }
 
     def unflatten_leaves(self, values: Sequence[Any], *, of_results: bool = False) -> Any:
         """Return values of arguments or results in their tree; arguments that the module has not have None."""
@@ -153,7 +157,17 @@ def signature_of_stage(source: Any, arguments: int) -> JaxSignature | None:
         alive=details.get("keepalive"),
         devices=_devices(details),
         tokens=tokens,
+        arguments=_argument_infos(source),
     )
+
+
+def _argument_infos(source: Any) -> tuple[Any, ...]:
+    """Return the type of each leaf of the arguments, and whether it is donated; an ``Exported`` donates none."""
+    import jax
+
+    if hasattr(source, "args_info"):
+        return tuple(jax.tree.leaves(source.args_info))
+    return tuple(jax.stages.ArgInfo(aval, False) for aval in source.in_avals)
 
 
 def _devices(details: Mapping[str, Any]) -> tuple[Any, ...] | None:

@@ -72,7 +72,7 @@ class LoweredPipeline:
 
     Attributes:
         program: The program.
-        in_tree: The tree of the arguments.
+        in_tree: The tree of the positional arguments and those by keyword.
         out_info: The shapes and types of the results, in their tree.
     """
 
@@ -86,7 +86,7 @@ class LoweredPipeline:
         """Return the program as MLIR of the mpmd dialect."""
         return self.program.text
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the program with the trees of the function; results are arrays on the meshes that make them.
 
         Raises:
@@ -94,7 +94,7 @@ class LoweredPipeline:
         """
         import jax
 
-        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        leaves, tree = jax.tree_util.tree_flatten((arguments, keywords))
         if tree != self.in_tree:
             message = f"expected arguments in the tree {self.in_tree}, got {tree}"
             raise OptionError(Diagnostic("argument-tree", message, hint="lower the function again for these"))
@@ -123,34 +123,39 @@ class PipelineFunction:
         update_wrapper(wrapped, function)
         return wrapped
 
-    def lower(self, *arguments: Any) -> LoweredPipeline:
+    def lower(self, *arguments: Any, **keywords: Any) -> LoweredPipeline:
         """Return the program for the shapes of some arguments: arrays, or what `jax.eval_shape` returns.
 
         Raises:
+            OptionError: there are `in_shardings`, which have no place for arguments by keyword, and such arguments.
             ShardyError: a name has no mesh, or the program cannot be partitioned.
         """
         import jax
 
-        leaves, tree = jax.tree_util.tree_flatten(arguments)
+        if keywords and self._settings.in_shardings is not None:
+            message = f"in_shardings are for positional arguments, and {', '.join(keywords)} are given by keyword"
+            hint = "give all arguments by position, or arrays that are distributed, without in_shardings"
+            raise OptionError(Diagnostic("invalid-in-shardings", message, hint=hint))
+        leaves, tree = jax.tree_util.tree_flatten((arguments, keywords))
         types = tuple(
             (tuple(jax.numpy.shape(leaf)), str(jax.numpy.result_type(leaf)), _is_weak(leaf)) for leaf in leaves
         )
         key = tree, types, trace_context()
         if key not in self._lowered:
-            self._lowered[key] = self._lower(arguments, tree)
+            self._lowered[key] = self._lower(arguments, keywords, tree)
         return self._lowered[key]
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the function; see `LoweredPipeline.__call__`."""
-        return self.lower(*arguments)(*arguments)
+        return self.lower(*arguments, **keywords)(*arguments, **keywords)
 
-    def _lower(self, arguments: Sequence[Any], tree: Any) -> LoweredPipeline:
+    def _lower(self, arguments: Sequence[Any], keywords: Mapping[str, Any], tree: Any) -> LoweredPipeline:
         import jax
 
         settings = self._settings
         shardings = {} if settings.in_shardings is None else {"in_shardings": self._in_shardings()}
-        shapes = jax.tree_util.tree_map(self._shape, arguments)
-        lowered = jax.jit(self._function, keep_unused=True, **shardings).lower(*shapes)
+        positional, named = jax.tree_util.tree_map(self._shape, (arguments, dict(keywords)))
+        lowered = jax.jit(self._function, keep_unused=True, **shardings).lower(*positional, **named)
         program = partition(
             lowered, settings.topology, settings.assignment, schedule=settings.schedule, **settings.options
         )

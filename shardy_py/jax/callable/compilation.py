@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
@@ -11,6 +11,7 @@ from shardy_py.jax.callable.body import LocalBody
 from shardy_py.jax.callable.boundary import Boundary, has_view
 from shardy_py.jax.callable.placement import PortPlacement
 from shardy_py.jax.callable.primitive import call_body
+from shardy_py.jax.donations import UNUSABLE
 from shardy_py.jax.executable import PATIENCE, first_line
 from shardy_py.values import frozen
 
@@ -54,6 +55,7 @@ def compile_on(
     in_shardings: Sequence[Any],
     out_shardings: Sequence[Any],
     donated: Collection[int],
+    compiler_options: Mapping[str, Any],
 ) -> CompiledBody:
     """Return a local program compiled by JAX.
 
@@ -63,6 +65,7 @@ def compile_on(
         in_shardings: The shardings of the global arguments.
         out_shardings: Those of the results.
         donated: The numbers of the arguments whose memory the results may take.
+        compiler_options: Options of XLA.
 
     Raises:
         UnsupportedError: XLA refuses the program.
@@ -79,13 +82,14 @@ def compile_on(
         out_shardings=list(out_shardings),
         donate_argnums=tuple(sorted(donated)),
         keep_unused=True,
+        compiler_options=dict(compiler_options) or None,
     )
     placements = boundary.placement.arguments
     types = [item.port.type.dtype for item in (*placements, *boundary.placement.results)]
     is_packed = any(dtype.name in _PACKED for dtype in types)
     with jax.enable_x64(True), warnings.catch_warnings():
-        # Whether results can take the place of a donated argument, propagation decides, and not the user.
-        warnings.filterwarnings("ignore", message="Some donated buffers were not usable")
+        # The user is warned where the function is propagated; see `warn_of_unusable_donations`.
+        warnings.filterwarnings("ignore", message=UNUSABLE)
         count = boundary.mesh.size
         shapes = [jax.ShapeDtypeStruct(_shape(item, count), item.port.type.dtype) for item in placements]
         try:
@@ -93,6 +97,18 @@ def compile_on(
         except jax.errors.JaxRuntimeError as error:
             message = f"XLA refuses the module: {first_line(error)}"
             raise UnsupportedError(Diagnostic("refused-by-xla", message)) from error
+
+
+def refuse_traced_options(compiler_options: Mapping[str, Any]) -> None:
+    """Check that a call that JAX traces as part of another program has no options of XLA, as `jax.jit` does.
+
+    Raises:
+        UnsupportedError: it has.
+    """
+    if compiler_options:
+        message = "compiler_options are for a program of its own, and JAX traces this call as part of another one"
+        hint = "give them to the jax.jit or sdy.jit that is called outside of all others"
+        raise UnsupportedError(Diagnostic("traced-options", message, hint=hint))
 
 
 def _shape(placement: PortPlacement, count: int) -> tuple[int, ...]:

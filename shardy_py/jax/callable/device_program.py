@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from attrs import evolve, field
 from shardy_py.jax.arguments import ArrayType, as_traced, check_array, is_placed, place
 from shardy_py.jax.callable.body import LocalBody, make_body
 from shardy_py.jax.callable.boundary import Boundary, has_view
-from shardy_py.jax.callable.compilation import CompiledBody, compile_on
+from shardy_py.jax.callable.compilation import CompiledBody, compile_on, refuse_traced_options
 from shardy_py.jax.callable.meshes import (
     Copies,
     copies_in_context,
@@ -26,13 +26,14 @@ from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.jax.callable.primitive import call_body
 from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
 from shardy_py.jax.callable.views import as_view, from_view, view_sharding
+from shardy_py.jax.compiled_stage import CompiledStage
 from shardy_py.jax.local.local_program import LocalProgram
 from shardy_py.jax.signature import JaxSignature
 from shardy_py.values import define
 
 
 @define(eq=False, slots=False)
-class DeviceProgram:
+class DeviceProgram(CompiledStage):
     """A propagated program for the devices of JAX: call it, also under `jax.jit` and in loops of JAX.
 
     Each device runs its local program; no partitioner of XLA decides anything.
@@ -47,6 +48,7 @@ class DeviceProgram:
         out_memories: The memory that each result lies in.
         is_ordered: Whether it has effects that happen in the order of the caller's.
         signature: The trees of arguments and results of a function of JAX; None for other programs.
+        compiler_options: Options of XLA for the program.
     """
 
     local: LocalProgram
@@ -58,6 +60,7 @@ class DeviceProgram:
     out_memories: tuple[str | None, ...]
     is_ordered: bool = False
     signature: JaxSignature | None = None
+    compiler_options: Mapping[str, Any] = field(factory=dict)
     _compiled: dict[Any, Any] = field(factory=dict, init=False, repr=False)
     _bodies: dict[Any, LocalBody] = field(factory=dict, init=False, repr=False)
 
@@ -204,6 +207,7 @@ class DeviceProgram:
                 in_shardings=_as_views(self.placement.arguments, ins, mesh),
                 out_shardings=_as_views(self.placement.results, outs, mesh),
                 donated=self.donated,
+                compiler_options=self.compiler_options,
             )
             self._compiled[mesh] = evolve(compiled, in_shardings=ins, out_shardings=outs)
         return self._compiled[mesh]
@@ -213,10 +217,11 @@ class DeviceProgram:
 
         Raises:
             OptionError: an argument has another shape or dtype.
-            UnsupportedError: the context has another mesh.
+            UnsupportedError: the context has another mesh, or the program has options of XLA.
         """
         import jax
 
+        refuse_traced_options(self.compiler_options)
         pairs = zip(arguments, self.in_types, strict=True)
         arrays = [as_traced(value, type_, number) for number, (value, type_) in enumerate(pairs)]
         context = jax.sharding.get_abstract_mesh()

@@ -43,6 +43,7 @@ class CallOptions:
         schedule: The order of ops, as for `propagate`.
         options: More options of `propagate`.
         has_x64: Whether JAX has 64-bit types.
+        compiler_options: Options of XLA.
         context: The axes of the mesh around the call that are free, as an abstract mesh of JAX; None outside of one.
     """
 
@@ -51,6 +52,7 @@ class CallOptions:
     schedule: Any
     options: Mapping[str, Any]
     has_x64: bool
+    compiler_options: Mapping[str, Any]
     context: Any = None
 
 
@@ -81,6 +83,10 @@ class FunctionCall:
     effects: str = ""
     _derived: dict[Any, Any] = field(factory=dict, init=False, repr=False)
 
+    def __repr__(self) -> str:
+        # It stands in texts of jaxprs.
+        return f"<propagated {getattr(self.function, '__name__', 'function')}>"
+
     @cached_property
     def program(self) -> DeviceProgram:
         """The program as a function of JAX.
@@ -102,7 +108,7 @@ class FunctionCall:
                     schedule=options.schedule,
                     **options.options,
                 )
-        return self.result.to_jax(options.devices)
+        return self.result.to_jax(options.devices, compiler_options=options.compiler_options)
 
     def run(self, *arrays: Any) -> list[Any]:
         """Return the results for arrays, or for values that JAX traces."""

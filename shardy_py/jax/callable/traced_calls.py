@@ -37,6 +37,7 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
         schedule=settings.schedule,
         options=settings.options,
         has_x64=has_x64(),
+        compiler_options=settings.compiler_options,
         context=free_mesh(),
     )
     signature = result.signature
@@ -46,6 +47,7 @@ def traced_call(function: Callable[..., Any], call: CallArguments, lowered: Lowe
         arguments, keywords = shapes.with_dynamic(arrays)
         return tuple(jax.tree.leaves(function(*arguments, **keywords)))
 
+    flat.__name__ = getattr(function, "__name__", type(function).__name__)
     return FunctionCall(
         function=flat,
         arguments=tuple(shapes.leaves),

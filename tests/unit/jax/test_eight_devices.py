@@ -21,6 +21,7 @@ FILES = (
     "costs_on_eight_devices.py",
     "derivatives_on_eight_devices.py",
     "functions_on_eight_devices.py",
+    "jit_stages_on_eight_devices.py",
 )
 
 

@@ -114,6 +114,23 @@ def test_numbers_take_the_type_of_the_array() -> None:
             assert [item.dtype for item in actual] == [item.dtype for item in expected]
 
 
+def test_arguments_by_keyword() -> None:
+    """They are arguments of the program, in the order that JAX has them in; shardings are for the others."""
+    assignment = {"encode": "m0", "decode": "m1"}
+    x, target, mask = BATCHES[0]
+    run = sdy.mpmd.jit(loss, topology=TOPOLOGY, assignment=assignment)
+    lowered = run.lower(WEIGHTS, x, mask=mask, target=target)
+    assert lowered.in_tree == jax.tree.structure(((WEIGHTS, x), {"mask": mask, "target": target}))
+    for function in (run, lowered):
+        assert_same(function(WEIGHTS, x, target=target, mask=mask), loss(WEIGHTS, *BATCHES[0]))
+    assert run.lower(WEIGHTS, x, target=target, mask=mask) is lowered
+    with pytest.raises(sdy.OptionError, match="expected arguments in the tree"):
+        lowered(WEIGHTS, x, target, mask)
+    sharded = sdy.mpmd.jit(loss, topology=TOPOLOGY, assignment=assignment, in_shardings=(SPECS[0], P("x"), P(), P()))
+    with pytest.raises(sdy.OptionError, match="target, mask are given by keyword"):
+        sharded(WEIGHTS, x, target=target, mask=mask)
+
+
 def test_types_are_those_of_jax() -> None:
     """Keys come back as keys, arrays of numpy with 64 bits are read as JAX does, and other meshes do not matter."""
 
