@@ -15,7 +15,7 @@ from shardy_py.ir.graph.program import Op, Program, Value
 from shardy_py.ir.graph.types import static_shape
 from shardy_py.torch.modules.collective_buckets import CollectiveBucket, collective_buckets, passes_on
 from shardy_py.torch.modules.collective_nodes import COLLECTIVES, start_bucket, start_collective
-from shardy_py.torch.parallel.calls import UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
+from shardy_py.torch.parallel.calls import BY_ADDRESS, UNUSUAL, VIEWS, call, call_arguments, operator_of, tensors_of
 from shardy_py.torch.parallel.process_groups import ProcessGroups, check_groups_outside
 from shardy_py.torch.parallel.runner import dtype_of
 
@@ -164,6 +164,9 @@ class GraphBuilder:
     def _add_call(self, op: Op) -> None:
         """Add the call of an operator."""
         tensors = [self._tensor(value) for value in op.operands]
+        for number, operand in enumerate(op.attributes.get("operand_names", ())):
+            if operand in BY_ADDRESS.get(op.name, ()) and _may_be_strided(op.operands[number]):
+                tensors[number] = self.call(operator_of("aten.contiguous.default"), tensors[number])
         if op.name in UNUSUAL:
             node = self.call(call, op.name, _plain(op.attributes), tensors, self.torch_device)
             results = [self.call(operator.getitem, node, number) for number in range(len(op.results))]
@@ -204,6 +207,11 @@ class GraphBuilder:
         return self.call(
             torch.ops.aten.full.default, [], node, dtype=dtype_of(value.type), device=torch.device(self.torch_device)
         )
+
+
+def _may_be_strided(value: Value) -> bool:
+    """Return whether a value may be a part of another one; the results of norms are not."""
+    return value.defining_op is not None and not value.defining_op.name.startswith("aten.native_layer_norm.")
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:

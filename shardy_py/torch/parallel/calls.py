@@ -16,6 +16,11 @@ VIEWS = frozenset(("aten.view.default", "aten._unsafe_view.default", "aten.view_
 _BY_PLACE = frozenset(("aten.as_strided.default",))
 _FOR_GRADIENTS = frozenset(("aten.mkldnn_rnn_layer.default",))
 _IN_WORDS = frozenset(("aten._grouped_mm.default",))
+BY_ADDRESS: Mapping[str, tuple[str, ...]] = {"aten.native_layer_norm_backward.default": ("mean", "rstd")}
+"""Operators to those of their operands that PyTorch reads as if their elements were next to each other in memory.
+
+A part of such a tensor along a dimension that is not the first has other elements in between.
+"""
 _WORD_BYTES = 16
 """The bytes that the distance between rows has to be a multiple of, for the operators of `_IN_WORDS`."""
 UNUSUAL = _BY_PLACE | _FOR_GRADIENTS | _IN_WORDS
@@ -45,6 +50,9 @@ def call(name: str, attributes: Mapping[str, Any], tensors: Sequence[Any], devic
     if name in _BY_PLACE:
         # The op looks at places in memory: those of a new tensor.
         tensors = [tensors[0].reshape(-1).clone().view(tensors[0].shape)]
+    if name in BY_ADDRESS:
+        pairs = zip(tensors, attributes["operand_names"], strict=True)
+        tensors = [tensor.contiguous() if operand in BY_ADDRESS[name] else tensor for tensor, operand in pairs]
     if name in _IN_WORDS:
         tensors = [_in_words(tensor) for tensor in tensors]
     import torch
