@@ -247,6 +247,9 @@ class JitFunction:
         lowered = self.lower(*arguments, **keywords)
         options = {**self._settings.of_arguments(), **lowered.jit_shardings()}
         positional, named = self._call(arguments, keywords).shapes(with_shardings=False)
+        if named:
+            # JAX takes none beside arguments by keyword, static ones included.
+            options.pop("in_shardings", None)
         return jax.jit(self, **options).trace(*positional, **named)
 
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:

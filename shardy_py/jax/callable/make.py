@@ -67,12 +67,22 @@ def make_device_program(
         placement=place_program(local.mesh, local.arguments, local.results),
         devices=tuple(chosen),
         mesh=make_mesh(local.mesh, chosen, uncut_axes(local.mesh)),
-        donated=frozenset(number - tokens for number in donated_arguments(main)),
+        donated=frozenset(number - tokens for number in donated_arguments(main)) | _donated_by_signature(signature),
         in_memories=tuple(memory_kinds(main, "arg_attrs", len(local.arguments) + tokens)[tokens:]),
         out_memories=tuple(memory_kinds(main, "res_attrs", len(local.results) + tokens)[tokens:]),
         is_ordered=bool(tokens),
         signature=signature,
     )
+
+
+def _donated_by_signature(signature: JaxSignature | None) -> frozenset[int]:
+    """Return the numbers of the donated arguments of a function of JAX.
+
+    JAX marks those in the module only that are as large as a result before anything is sharded.
+    """
+    if signature is None:
+        return frozenset()
+    return frozenset(index for index, number in enumerate(signature.used) if signature.arguments[number].donated)
 
 
 def _refuse_dynamic_sizes(local: LocalProgram, main: Op) -> None:

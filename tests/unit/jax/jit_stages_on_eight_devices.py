@@ -65,6 +65,20 @@ def test_donations_are_warned_of_where_jax_jit_does(name: str, partitioner: Any)
     assert donation_warnings(lambda *a, **k: sdy.jit(*a, partitioner=partitioner, **k), function, options) == expected
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
+def test_memory_of_shards_is_reused_where_their_sizes_fit() -> None:
+    """Two arrays of different sizes can have shards of one size, as the shardings decide."""
+    options: dict[str, Any] = {"in_shardings": (over("x"), over(None, "y")), "donate_argnums": (0, 1)}
+    options["out_shardings"] = over("x", "y")
+    weights = np.hstack([X.T] * 4)
+    compiled = [jit(jnp.matmul, **options).lower(X, weights).compile() for jit in (jax.jit, sdy.jit)]
+    sizes = [item.memory_analysis().alias_size_in_bytes for item in compiled]
+    assert sizes[0] == sizes[1] > 0
+    arrays = jax.device_put((X, weights), options["in_shardings"])
+    sdy.jit(jnp.matmul, **options)(*arrays)
+    assert [array.is_deleted() for array in arrays] == [True, False]
+
+
 def test_some_donations_are_warned_of_and_some_are_not() -> None:
     """The cases have both."""
     numbers = {len(donation_warnings(jax.jit, *case)[0]) for case in DONATIONS.values()}
@@ -156,6 +170,26 @@ def test_a_traced_function_lowers_to_the_propagated_program() -> None:
     assert compiled.output_shardings == ours.output_shardings
     assert compiled.as_text().count("all-reduce(") == ours.as_text().count("all-reduce(") > 0
     np.testing.assert_allclose(compiled(PARAMS, X)["y"], layer(PARAMS, X)["y"], rtol=1e-4)
+
+
+def test_a_traced_function_can_have_static_arguments_by_keyword() -> None:
+    """JAX takes no shardings of arguments beside them."""
+    function = sdy.jit(lambda x, n: jnp.sin(x) * n, static_argnames="n")
+    array = jax.device_put(X, over("x"))
+    compiled = function.trace(array, n=3).lower().compile()
+    assert compiled(array).sharding.is_equivalent_to(over("x"), 2)
+    assert jax.export.export(function)(array, n=3).nr_devices == 8
+
+
+def test_reshards_are_constraints_in_hlo() -> None:
+    """HLO has no op for a reshard."""
+
+    def function(x: Any) -> Any:
+        return jax.lax.with_sharding_constraint(jax.lax.with_sharding_constraint(x, over(None, "y")) * 2, over("x"))
+
+    lowered = sdy.jit(function, in_shardings=over("x")).lower(X)
+    assert "sdy.reshard" in lowered.as_text()
+    assert 'custom_call_target="Sharding"' in lowered.as_text("hlo")
 
 
 def test_a_size_that_is_not_divisible_is_traced_and_exported() -> None:
