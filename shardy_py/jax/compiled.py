@@ -6,7 +6,7 @@ from typing import Any
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.arguments import ArrayType, place
-from shardy_py.jax.callable.contexts import context_mesh
+from shardy_py.jax.callable.contexts import concrete_context_mesh
 from shardy_py.jax.callable.trees import call_with_trees, check_argument_count
 from shardy_py.jax.compiled_stage import CompiledStage
 from shardy_py.jax.signature import JaxSignature
@@ -113,7 +113,7 @@ def _known_meshes(arguments: tuple[Any, ...]) -> list[Any]:
     import jax
 
     meshes = [getattr(value.sharding, "mesh", None) for value in arguments if isinstance(value, jax.Array)]
-    return [mesh for mesh in (*meshes, context_mesh()) if isinstance(mesh, jax.sharding.Mesh) and mesh.size]
+    return [mesh for mesh in (*meshes, concrete_context_mesh()) if isinstance(mesh, jax.sharding.Mesh) and mesh.size]
 
 
 def _over_known_mesh(sharding: Any, meshes: list[Any]) -> Any:

@@ -14,7 +14,14 @@ from attrs import evolve, fields_dict
 from shardy_py.api.options import PropagateArguments
 from shardy_py.errors import Diagnostic, OptionError, did_you_mean
 from shardy_py.jax.callable.compilation import refuse_traced_options
-from shardy_py.jax.callable.contexts import context_mesh, free_mesh, has_x64, in_context, is_disabled, is_not_finite
+from shardy_py.jax.callable.contexts import (
+    concrete_context_mesh,
+    free_mesh,
+    has_x64,
+    in_context,
+    is_disabled,
+    is_not_finite,
+)
 from shardy_py.jax.callable.dispatch import dispatcher, has_deleted
 from shardy_py.jax.callable.function_call import FunctionCall
 from shardy_py.jax.callable.function_primitive import bind_call
@@ -341,12 +348,12 @@ class JitFunction:
         settings_devices = devices_of_shardings(settings.in_shardings, settings.out_shardings)
         if settings.mesh is None and not call.is_traced and has_specs(settings.in_shardings, settings.out_shardings):
             # The call is propagated again, as for an explanation, where the mesh may not be set any more.
-            settings = evolve(settings, mesh=context_mesh())
+            settings = evolve(settings, mesh=concrete_context_mesh())
         mesh_devices = devices_of(settings.mesh)
         refuse_other_order(mesh_devices, settings_devices)
         result = settings.propagate(lowered)
         is_placed = call.is_traced or settings.is_on_one_device or has_axes(result.program)
-        context = None if is_placed else context_mesh()
+        context = None if is_placed else concrete_context_mesh()
         if context is not None:
             # All devices of the mesh of the context run a function in which nothing is sharded.
             settings = evolve(settings, mesh=context)

@@ -62,7 +62,7 @@ def over_mesh(mesh: Any) -> Iterator[None]:
         yield
 
 
-def context_mesh() -> Any:
+def concrete_context_mesh() -> Any:
     """Return the mesh that ``jax.set_mesh`` has set; None where there is none, or JAX does not say, as it traces."""
     import jax
 

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from shardy_py.errors import Diagnostic, UnsupportedError
 from shardy_py.jax.callable.boundary import has_view
-from shardy_py.jax.callable.contexts import context_mesh
+from shardy_py.jax.callable.contexts import concrete_context_mesh
 from shardy_py.jax.callable.placement import PortPlacement, ProgramPlacement
 from shardy_py.jax.named_shardings import partition_spec, parts_of_axes
 from shardy_py.sharding.mesh import Mesh
@@ -53,7 +53,7 @@ def find_mesh(default: Any, arguments: Sequence[Any]) -> Any:
         mesh = getattr(value.sharding, "mesh", None) if isinstance(value, jax.Array) else None
         if fits(mesh):
             return mesh
-    current = context_mesh()
+    current = concrete_context_mesh()
     return current if fits(current) else default
 
 
